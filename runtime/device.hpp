@@ -1,0 +1,96 @@
+// The executing half of the seam between logpjit and the outside world.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/image.hpp"
+#include "logpjit/device.hpp"
+
+struct CUstream_st;
+
+namespace logpjit::runtime {
+
+/// One launch: blocks of one-dimensional threads, in clusters of `cluster`.
+struct LaunchShape {
+  std::uint32_t grid = 1;
+  std::uint32_t block = 1;
+  std::uint32_t cluster = 1;
+  std::uint32_t dynamic_shared_bytes = 0;
+  bool operator==(const LaunchShape&) const = default;
+};
+
+/// A kernel a device can run. Immutable; lives as long as the process keeps it
+/// (never unloaded implicitly: that would kill stream captures).
+class Function {
+ public:
+  virtual ~Function() = default;
+};
+
+/// Memory a device owns, freed with the object.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  void* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ protected:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// A point in a stream's work.
+class Event {
+ public:
+  virtual ~Event() = default;
+};
+
+/// Implementations: CudaDevice, CpuDevice, NullDevice (tests). Safe to share
+/// between threads.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+  /// What to compile for: "sm_90a"; for the CPU the host's architecture.
+  virtual std::string target() const = 0;
+
+  /// Loads and resolves. Any refusal is Error{kDriver}: the caller treats it
+  /// as a cache miss, once.
+  virtual std::unique_ptr<Function> load(
+      const cache::Image& image, std::uint32_t dynamic_shared_bytes) = 0;
+
+  /// Starts `function` on `stream` (null = the default stream; the CPU device
+  /// runs it before returning). `arguments` is the kernel's argument struct.
+  /// Never allocates, locks, synchronises or queries.
+  virtual void launch(const Function& function, const LaunchShape& shape,
+                      CUstream_st* stream, const void* arguments,
+                      std::size_t argument_bytes) = 0;
+
+  // Memory, copies and timing for the command, the tuner and the tests.
+  virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;
+  virtual void copy_in(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;
+  /// Sets every byte.
+  virtual void fill(void* to, std::uint8_t value, std::size_t bytes) = 0;
+  virtual void copy(void* to, const void* from, std::size_t bytes,
+                    CUstream_st* stream) = 0;
+  virtual void synchronize() = 0;
+  virtual std::size_t free_bytes() const = 0;
+
+  virtual CUstream_st* make_stream() = 0;
+  virtual void free_stream(CUstream_st* stream) = 0;
+  virtual std::unique_ptr<Event> record(CUstream_st* stream) = 0;
+  /// Waits for `end`; milliseconds between the two.
+  virtual double elapsed_ms(const Event& begin, const Event& end) = 0;
+  /// Milliseconds of one replay of a graph of what `work` launches on the
+  /// stream it is given; the first replay is thrown away, `replays` follow.
+  /// Devices without graphs run `work` itself.
+  virtual std::vector<double> time_graph(
+      const std::function<void(CUstream_st*)>& work, int replays) = 0;
+};
+
+}  // namespace logpjit::runtime
