@@ -1,0 +1,165 @@
+// Options from the environment: the only file that reads it.
+#include "logpjit/options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+
+#include "logpjit/error.hpp"
+
+namespace logpjit {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Nothing when unset or empty. A process with raised privileges (setuid, file
+/// capabilities) sees nothing at all: what is named here gets loaded as code.
+std::optional<std::string> variable(const char* name) {
+  const char* value = ::secure_getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+std::string text_or(const char* name, std::string fallback) {
+  return variable(name).value_or(std::move(fallback));
+}
+
+/// The nearest part of `path` that is there, or the error that hides it.
+fs::file_status nearest_status(fs::path path, std::error_code& failure) {
+  fs::file_status status = fs::status(path, failure);
+  while (status.type() == fs::file_type::not_found &&
+         path.has_relative_path()) {
+    path = path.parent_path();
+    status = fs::status(path, failure);
+  }
+  return status;
+}
+
+/// Why `path` cannot hold or lead to a cache; empty when it can. Touches
+/// nothing: creating the directory is the cache's business.
+std::string objection(const fs::path& path, bool must_exist) {
+  if (!path.is_absolute()) return "not an absolute path";
+  if (!path.lexically_normal().has_relative_path()) return "the root directory";
+  std::error_code failure;
+  fs::file_status status = fs::status(path, failure);
+  if (status.type() == fs::file_type::not_found) {
+    if (must_exist) return "no such directory";
+    status = nearest_status(path, failure);
+  }
+  if (fs::is_directory(status)) return {};
+  return failure ? failure.message() : "not a directory";
+}
+
+/// One place the cache directory may come from, in order of preference.
+struct Candidate {
+  const char* variable;
+  const char* below;  ///< appended to the variable's value
+  bool must_exist;    ///< a made-up home ("/nonexistent") is not created
+};
+
+constexpr Candidate kCandidates[] = {
+    {"LOGPJIT_CACHE_DIR", "", false},
+    {"XDG_CACHE_HOME", "logpjit", false},
+    {"HOME", ".cache/logpjit", true},
+};
+
+std::string advice(const std::optional<fs::path>& chosen) {
+  if (chosen) return fmt::format("using {:?}", chosen->string());
+  return "compiled kernels are kept in memory only; set LOGPJIT_CACHE_DIR to "
+         "an absolute path to keep them on disk";
+}
+
+/// The first usable candidate. Whatever was passed over, and having nothing
+/// left, is said in one line.
+std::optional<fs::path> find_cache_directory(const LogSink& log) {
+  std::vector<std::string> passed_over;
+  std::optional<fs::path> chosen;
+  for (const Candidate& candidate : kCandidates) {
+    const auto value = variable(candidate.variable);
+    if (!value) continue;
+    const std::string why = objection(*value, candidate.must_exist);
+    if (why.empty()) {
+      chosen = *candidate.below == '\0' ? fs::path(*value)
+                                        : fs::path(*value) / candidate.below;
+      break;
+    }
+    passed_over.push_back(
+        fmt::format("{}={:?} ({})", candidate.variable, *value, why));
+  }
+  if (log && !passed_over.empty()) {
+    log(fmt::format("cache: passed over {}: {}", fmt::join(passed_over, ", "),
+                    advice(chosen)));
+  } else if (log && !chosen) {
+    log(fmt::format(
+        "cache: none of LOGPJIT_CACHE_DIR, XDG_CACHE_HOME and HOME is set: {}",
+        advice(chosen)));
+  }
+  return chosen;
+}
+
+std::vector<fs::path> find_read_only_caches(const LogSink& log) {
+  constexpr const char* kName = "LOGPJIT_READ_ONLY_CACHES";
+  std::vector<fs::path> found;
+  const std::string list = text_or(kName, "");
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(':', begin), list.size());
+    const std::string part = list.substr(begin, end - begin);
+    begin = end + 1;
+    if (part.empty()) continue;
+    const std::string why = objection(part, /*must_exist=*/true);
+    if (why.empty()) {
+      found.emplace_back(part);
+    } else if (log) {
+      log(fmt::format("cache: passed over {:?} of {} ({})", part, kName, why));
+    }
+  }
+  return found;
+}
+
+bool parse_never_compile() {
+  const auto value = variable("LOGPJIT_COMPILE");
+  if (!value) return false;
+  if (*value == "never") return true;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("LOGPJIT_COMPILE is {:?}: the one value it takes is "
+                          "\"never\"; unset it to compile when needed",
+                          *value));
+}
+
+int parse_cpu_threads(int fallback) {
+  const auto value = variable("LOGPJIT_CPU_THREADS");
+  if (!value) return fallback;
+  int threads = 0;
+  const char* end = value->data() + value->size();
+  const auto parsed = std::from_chars(value->data(), end, threads);
+  if (parsed.ec == std::errc() && parsed.ptr == end && threads >= 0) {
+    return threads;
+  }
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("LOGPJIT_CPU_THREADS is {:?}: give a number of "
+                          "threads, 0 for all processors",
+                          *value));
+}
+
+}  // namespace
+
+Options Options::from_environment(LogSink log) {
+  Options options;
+  options.device = text_or("LOGPJIT_DEVICE", options.device);
+  options.cache_directory = find_cache_directory(log);
+  options.read_only_caches = find_read_only_caches(log);
+  options.never_compile = parse_never_compile();
+  options.driver_library = text_or("LOGPJIT_DRIVER", "");
+  options.nvrtc_library = text_or("LOGPJIT_NVRTC", "");
+  options.host_compiler = text_or("LOGPJIT_HOST_COMPILER", text_or("CXX", ""));
+  options.cpu_threads = parse_cpu_threads(options.cpu_threads);
+  options.log = std::move(log);
+  return options;
+}
+
+}  // namespace logpjit
