@@ -125,7 +125,9 @@ TEST_F(CacheDirectory, ALinkToADirectoryIsFollowedADanglingOneIsNot) {
 class Unprivileged {
  public:
   Unprivileged() {
-    if (user_ == 0) EXPECT_EQ(seteuid(65534), 0);
+    if (user_ == 0) {
+      EXPECT_EQ(seteuid(65534), 0);
+    }
   }
   ~Unprivileged() { EXPECT_EQ(seteuid(user_), 0); }
 
