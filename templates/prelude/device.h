@@ -184,15 +184,35 @@ LOGPJIT_DEVICE float max_nan(float a, float b) {
   return (a > b || a != a) ? a : b;
 #endif
 }
-/// tanh to fp32 accuracy.
+/// Natural logarithm, e^x - 1 and tanh to fp32 accuracy.
+LOGPJIT_DEVICE float log_accurate(float x) { return logf(x); }
+LOGPJIT_DEVICE float expm1_accurate(float x) { return expm1f(x); }
 LOGPJIT_DEVICE float tanh_accurate(float x) { return tanhf(x); }
 LOGPJIT_DEVICE u32 bits_of(float value) { return __float_as_uint(value); }
 LOGPJIT_DEVICE float float_of(u32 bits) { return __uint_as_float(bits); }
-/// fp16 bits of a float, round to nearest even, and back (exact).
-LOGPJIT_DEVICE u16 half_bits_of(float value) {
-  u16 bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  return bits;
+/// Two floats rounded to nearest even, packed low half first. NaN stays NaN.
+LOGPJIT_DEVICE u32 pack_bf16(float low, float high) {
+#if __CUDA_ARCH__ >= 800
+  u32 pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+#else
+  const float values[2] = {low, high};
+  u32 halves[2];
+  for (int i = 0; i < 2; ++i) {
+    const u32 bits = __float_as_uint(values[i]);
+    halves[i] = values[i] != values[i]
+                    ? 0x7fffu
+                    : (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  }
+  return halves[0] | (halves[1] << 16);
+#endif
+}
+LOGPJIT_DEVICE u32 pack_fp16(float low, float high) {
+  u16 halves[2];
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(halves[0]) : "f"(low));
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(halves[1]) : "f"(high));
+  return halves[0] | (static_cast<u32>(halves[1]) << 16);
 }
 LOGPJIT_DEVICE float float_of_half(u16 bits) {
   float value;

@@ -1,0 +1,123 @@
+// From a row's final state to its outputs.
+#pragma once
+
+#include "common/layout.cuh"
+#include "common/state.cuh"
+#include "common/targets.cuh"
+
+namespace logpjit::device {
+
+/// A row whose maximum is not finite has no distribution: all columns masked,
+/// or a NaN or +inf among the logits. Its values are NaN.
+LOGPJIT_DEVICE bool is_undefined(float max) { return max - max != 0.0f; }
+
+/// (x - max) / T - log(sum): never x - (max + log(sum)).
+LOGPJIT_DEVICE float log_probability(float logit, float max, float log_sum,
+                                     const RowScale& scale) {
+  return (logit - max) * scale.inverse - log_sum;
+}
+
+/// Column of the row's maximum, which lies in `state.group`.
+template <typename Logit, i64 kVocab, bool kSoftcap>
+LOGPJIT_DEVICE i64 find_column(const Logit* row, const RowState& state,
+                               const RowScale& scale) {
+  for (int i = 0; i < kGroup; ++i) {
+    const i64 column = static_cast<i64>(state.group) * kGroup + i;
+    if (column < kVocab &&
+        capped<kSoftcap>(widen(row[column]), scale) == state.max) {
+      return column;
+    }
+  }
+  return -1;
+}
+
+/// One thread writes what does not depend on ids.
+template <typename Logit, i64 kVocab, int kTerms, bool kSoftcap>
+LOGPJIT_DEVICE void write_values(const RowStatisticsArguments& args, i64 n,
+                                 const Logit* row, const RowState& state,
+                                 float log_sum, const RowScale& scale) {
+  if (args.max != nullptr) args.max[n] = state.max;
+  if (args.sum != nullptr) args.sum[n] = state.sum;
+  const bool undefined = is_undefined(state.max);
+  const float nan = not_a_number();
+  if constexpr ((kTerms & kTermEntropy) != 0) {
+    const float mean = divide(state.weight * kLn2, state.sum);
+    args.entropy[n] = undefined ? nan : log_sum - mean;
+  }
+  if constexpr ((kTerms & kTermLse) != 0) {
+    args.lse[n] = undefined ? nan : state.max * scale.inverse + log_sum;
+  }
+  if constexpr ((kTerms & kTermSquares) != 0) {
+    const float ratio = divide(state.square, state.sum * state.sum);
+    args.squares[n] = undefined ? nan : ratio;
+  }
+  if constexpr ((kTerms & kTermArgmax) != 0) {
+    args.argmax[n] = undefined ? -1
+                               : find_column<Logit, kVocab, kSoftcap>(
+                                     row, state, scale);
+  }
+}
+
+/// Thread `thread` of `threads` writes its share of the row's K
+/// log-probabilities; `row` is null when no id is live.
+template <typename Logit, typename Id, i64 kVocab, bool kSoftcap>
+LOGPJIT_DEVICE void write_logp(const RowStatisticsArguments& args, i64 n,
+                               const Logit* row, float max, float log_sum,
+                               const RowScale& scale, RowPosition at,
+                               int thread, int threads) {
+  for (i64 k = thread; k < args.ids_per_row; k += threads) {
+    const i64 id = load_id<Id>(args.ids, at, k);
+    float value = 0.0f;
+    if (is_live<kVocab>(id)) {
+      const float logit = capped<kSoftcap>(widen(row[id]), scale);
+      value = is_undefined(max) ? not_a_number()
+                                : log_probability(logit, max, log_sum, scale);
+    } else if (id != args.ignore_id && args.out_of_range != nullptr) {
+      add_relaxed(args.out_of_range, 1);
+    }
+    args.logp[n * args.ids_per_row + k] = value;
+  }
+}
+
+/// Warp 0 writes everything about row `n`.
+template <typename Logit, typename Id, i64 kVocab, int kTerms, bool kSoftcap>
+LOGPJIT_DEVICE void write_row(const RowStatisticsArguments& args, i64 n,
+                              const Logit* row, const RowState& state,
+                              const RowScale& scale, RowPosition at,
+                              int thread) {
+  const float log_sum = log_accurate(state.sum);
+  if (thread == 0) {
+    write_values<Logit, kVocab, kTerms, kSoftcap>(args, n, row, state, log_sum,
+                                                  scale);
+  }
+  if constexpr ((kTerms & kTermLogp) != 0) {
+    write_logp<Logit, Id, kVocab, kSoftcap>(args, n, row, state.max, log_sum,
+                                            scale, at, thread, 32);
+  }
+}
+
+/// A row that is not read: no live id, or an index out of range.
+template <typename Id, i64 kVocab, int kTerms>
+LOGPJIT_DEVICE void write_ignored(const RowStatisticsArguments& args, i64 n,
+                                  RowPosition at, int thread) {
+  if (thread == 0) {
+    if (args.max != nullptr) args.max[n] = -infinity();
+    if (args.sum != nullptr) args.sum[n] = 0.0f;
+    if constexpr ((kTerms & kTermEntropy) != 0) args.entropy[n] = 0.0f;
+    if constexpr ((kTerms & kTermLse) != 0) args.lse[n] = 0.0f;
+    if constexpr ((kTerms & kTermSquares) != 0) args.squares[n] = 0.0f;
+    if constexpr ((kTerms & kTermArgmax) != 0) args.argmax[n] = -1;
+  }
+  if constexpr ((kTerms & kTermLogp) != 0) {
+    for (i64 k = thread; k < args.ids_per_row; k += 32) {
+      const i64 id = load_id<Id>(args.ids, at, k);
+      if (!is_live<kVocab>(id) && id != args.ignore_id &&
+          args.out_of_range != nullptr) {
+        add_relaxed(args.out_of_range, 1);
+      }
+      args.logp[n * args.ids_per_row + k] = 0.0f;
+    }
+  }
+}
+
+}  // namespace logpjit::device

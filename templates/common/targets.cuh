@@ -1,0 +1,45 @@
+// Ids of a row: which are live, and the logits they point at.
+#pragma once
+
+#include "common/dtype.cuh"
+#include "common/rows.cuh"
+
+namespace logpjit::device {
+
+/// An id outside [0, V) is ignored: value 0, gradient 0, never read through.
+template <i64 kVocab>
+LOGPJIT_DEVICE bool is_live(i64 id) {
+  return id >= 0 && id < kVocab;
+}
+
+template <typename Id>
+LOGPJIT_DEVICE i64 load_id(const VectorArgument& ids, RowPosition at, i64 k) {
+  const i64 offset = element_offset(ids, at) + k * ids.item_stride;
+  return static_cast<i64>(static_cast<const Id*>(ids.data)[offset]);
+}
+
+/// True in every thread of the block when any of the row's ids is live. Uses
+/// one word of shared memory a warp at `scratch`; two barriers when there is
+/// more than one id.
+template <typename Id, i64 kVocab, bool kManyIds, int kBlock>
+LOGPJIT_DEVICE bool any_live(const VectorArgument& ids, i64 ids_per_row,
+                             RowPosition at, int thread, u32* scratch) {
+  if constexpr (!kManyIds) {
+    return is_live<kVocab>(load_id<Id>(ids, at, 0));
+  } else {
+    bool mine = false;
+    for (i64 k = thread; k < ids_per_row; k += kBlock) {
+      mine = mine || is_live<kVocab>(load_id<Id>(ids, at, k));
+    }
+    const u32 votes = ballot(mine);
+    if (thread % 32 == 0) scratch[thread / 32] = votes;
+    sync_threads();
+    u32 all = 0;
+    LOGPJIT_UNROLL
+    for (int warp = 0; warp < kBlock / 32; ++warp) all |= scratch[warp];
+    sync_threads();
+    return all != 0;
+  }
+}
+
+}  // namespace logpjit::device

@@ -1,0 +1,61 @@
+// Forward: values and statistics of a row from one read of its logits.
+#pragma once
+
+#include "common/results.cuh"
+#include "common/sweep.cuh"
+#include "common/tree.cuh"
+
+namespace logpjit::device {
+
+/// Log-probabilities, entropy, log-sum-exp, sum of p^2, argmax and the saved
+/// (max, sum) of each row, in one read. One block a row; bits depend on the
+/// row's values, V and the terms' formulas alone.
+template <typename Logit, typename Id, i64 kVocab, int kTerms, bool kManyIds,
+          bool kAligned, int kRows, bool kTemperature, bool kSoftcap,
+          int kBlock, int kMinBlocks, int kFlight>
+LOGPJIT_SPEC(Logit, "fp32 bf16 fp16")
+LOGPJIT_SPEC(Id, "int32 int64")
+LOGPJIT_SPEC(kVocab, "1..1073741824")
+LOGPJIT_SPEC(kTerms, "1..31")
+LOGPJIT_SPEC(kManyIds, "0 1")
+LOGPJIT_SPEC(kAligned, "0 1")
+LOGPJIT_SPEC(kRows, "0..2")
+LOGPJIT_SPEC(kTemperature, "0 1")
+LOGPJIT_SPEC(kSoftcap, "0 1")
+LOGPJIT_TUNE(kBlock, "128 256 512 1024")
+LOGPJIT_TUNE(kMinBlocks, "1 2 3 4 5 6 8")
+LOGPJIT_TUNE(kFlight, "1 2 4 8")
+LOGPJIT_KERNEL(kBlock, kMinBlocks)
+row_statistics(const RowStatisticsArguments args) {
+  const int thread = thread_index();
+  const i64 n = block_index();
+  const RowPosition at = vector_position<kRows>(n, args.rows.inner_rows);
+  const i64 storage = storage_row<kRows>(args.rows, n);
+  bool live = storage >= 0;
+  if constexpr (kTerms == kTermLogp) {
+    live = live && any_live<Id, kVocab, kManyIds, kBlock>(
+                       args.ids, args.ids_per_row, at, thread,
+                       shared_memory<u32>(0));
+  }
+  if (!live) {
+    if (thread < 32) write_ignored<Id, kVocab, kTerms>(args, n, at, thread);
+    return;
+  }
+  const RowScale scale = row_scale<kTemperature, kSoftcap>(args.transform, at);
+  const Logit* row =
+      static_cast<const Logit*>(args.logits) +
+      element_offset(args.rows,
+                     row_position<kRows>(storage, args.rows.inner_rows));
+  RowState lanes[kLanes / kBlock];
+  const RowSweep<Logit, kAligned, kVocab, kTerms, kSoftcap, kBlock, kFlight>
+      sweep{row, scale, thread};
+  sweep.take_row(lanes, row_totals<kTerms, kBlock>());
+  const RowState state =
+      fold_lanes<kTerms, kBlock>(lanes, thread, scale.to_log2);
+  if (thread < 32) {
+    write_row<Logit, Id, kVocab, kTerms, kSoftcap>(args, n, row, state, scale,
+                                                   at, thread);
+  }
+}
+
+}  // namespace logpjit::device
