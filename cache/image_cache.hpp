@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "cache/eviction.hpp"
+#include "cache/file_system.hpp"
 #include "cache/image.hpp"
 #include "cache/key.hpp"
+#include "cache/warnings.hpp"
 
 namespace logpjit::cache {
-
-/// Receives one line per warning ("cache: cannot write ...: ...").
-using WarningSink = std::function<void(const std::string&)>;
 
 struct CacheOptions {
   /// Where entries are read and written; nothing = memory only.
@@ -24,6 +24,14 @@ struct CacheOptions {
   /// A miss is Error{kNotCached} listing the key.
   bool never_compile = false;
   WarningSink warn;  ///< may be empty
+
+  /// Of `directory`; exceeding one removes the entries unused for longest.
+  Limits limits;
+  /// Longest wait for another process that compiles the same key, seconds;
+  /// then both compile.
+  double lock_timeout_s = 60;
+  /// Must outlive the cache; null = the real one.
+  FileSystem* files = nullptr;
 };
 
 /// Where an image came from.
@@ -45,6 +53,8 @@ class ImageCache {
   ImageCache(const ImageCache&) = delete;
   ImageCache& operator=(const ImageCache&) = delete;
 
+  /// Must not ask this cache for the same key again. An image without bytes is
+  /// Error{kCompileFailed} and stored nowhere.
   using Compile = std::function<Image()>;
   Found find_or_compile(const Key& key, const Compile& compile);
 
@@ -52,7 +62,8 @@ class ImageCache {
   std::optional<Found> find(const Key& key);
 
   /// A device refused the image of `key`: set the entry aside, so that the next
-  /// `find_or_compile` compiles afresh.
+  /// `find_or_compile` compiles afresh, unless another process has put a
+  /// different image in its place by then.
   void reject(const Key& key, const std::string& reason);
 
   const CacheOptions& options() const;

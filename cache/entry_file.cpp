@@ -1,0 +1,127 @@
+// Entry files: distrustful reading, atomic publishing.
+#include "cache/entry_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "cache/entry_name.hpp"
+#include "cache/trusted_path.hpp"
+
+namespace logpjit::cache {
+namespace {
+
+using State = FileRead::State;
+
+FileRead trouble(State state, std::string reason) {
+  FileRead result;
+  result.state = state;
+  result.reason = std::move(reason);
+  return result;
+}
+
+FileRead unreadable(int error) {
+  // ESTALE: replaced on a network file system while it was read.
+  if (error == -ENOENT || error == -ESTALE) return {};
+  return trouble(State::kUnreadable, std::strerror(-error));
+}
+
+FileRead open_failure(int error) {
+  if (error == ELOOP) return trouble(State::kDamaged, "it is a symbolic link");
+  if (error == ENXIO) return trouble(State::kDamaged, "it is a socket");
+  return unreadable(-error);
+}
+
+/// As many bytes as there are, up to the buffer's size; or -errno.
+ssize_t read_whole(FileSystem& files, int file, std::vector<std::byte>& to) {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const ssize_t got = files.read(file, to.data() + done, to.size() - done);
+    if (got < 0) return got;
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return static_cast<ssize_t>(done);
+}
+
+FileRead verified(std::span<const std::byte> bytes, const struct stat& status) {
+  Decoded decoded = decode(bytes);
+  FileRead result;
+  result.reason = std::move(decoded.reason);
+  switch (decoded.state) {
+    case EntryState::kDamaged:
+      result.state = State::kDamaged;
+      break;
+    case EntryState::kNewerFormat:
+      result.state = State::kNewerFormat;
+      break;
+    case EntryState::kGood:
+      result.state = State::kGood;
+      result.entry = std::move(decoded.entry);
+      result.stamp = status.st_mtim;
+      result.bytes = bytes.size();
+      break;
+  }
+  return result;
+}
+
+std::string random_name() {
+  std::random_device random;
+  return fmt::format("{}{:08x}{:08x}", kTemporaryPrefix, random(), random());
+}
+
+OpenFile open_temporary(FileSystem& files, const std::string& directory,
+                        std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+  constexpr int kAttempts = 8;
+  int file = -EEXIST;
+  for (int i = 0; i < kAttempts && file == -EEXIST; ++i) {
+    path = directory + "/" + random_name();
+    file = files.open(path, kFlags, 0644);
+  }
+  return {files, file};
+}
+
+}  // namespace
+
+FileRead read_entry_file(FileSystem& files, const std::string& path) {
+  // O_NONBLOCK: a FIFO must not make the caller wait.
+  OpenFile file(files, files.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0));
+  if (!file.is_open()) return open_failure(file.error());
+  struct stat status {};
+  if (const int error = files.status(file.number(), status)) {
+    return unreadable(error);
+  }
+  if (std::string why = distrust(status); !why.empty()) {
+    return trouble(State::kDamaged, std::move(why));
+  }
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size > kMaxEntryBytes) {
+    return trouble(State::kDamaged, fmt::format("{} bytes long", size));
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  const ssize_t got = read_whole(files, file.number(), bytes);
+  if (got < 0) return unreadable(static_cast<int>(got));
+  return verified(std::span(bytes).first(static_cast<std::size_t>(got)),
+                  status);
+}
+
+int publish_file(FileSystem& files, const std::string& directory,
+                 const std::string& name, std::span<const std::byte> bytes) {
+  std::string temporary;
+  OpenFile file = open_temporary(files, directory, temporary);
+  if (!file.is_open()) return -file.error();
+  int error = write_all(files, file.number(), bytes.data(), bytes.size());
+  if (error == 0) error = files.sync(file.number());
+  const int closed = file.close();
+  if (error == 0) error = closed;
+  if (error == 0) error = files.rename(temporary, directory + "/" + name);
+  if (error != 0) files.remove(temporary);
+  return error;
+}
+
+}  // namespace logpjit::cache
