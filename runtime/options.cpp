@@ -102,15 +102,24 @@ std::optional<fs::path> find_cache_directory(const LogSink& log) {
   return chosen;
 }
 
+/// The parts of a variable that lists paths; empty ones are nothing.
+std::vector<std::string> parts_of(const char* name,
+                                  std::string_view separators) {
+  std::vector<std::string> parts;
+  const std::string list = text_or(name, "");
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end =
+        std::min(list.find_first_of(separators, begin), list.size());
+    if (end > begin) parts.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 std::vector<fs::path> find_read_only_caches(const LogSink& log) {
   constexpr const char* kName = "LOGPJIT_READ_ONLY_CACHES";
   std::vector<fs::path> found;
-  const std::string list = text_or(kName, "");
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t end = std::min(list.find(':', begin), list.size());
-    const std::string part = list.substr(begin, end - begin);
-    begin = end + 1;
-    if (part.empty()) continue;
+  for (const std::string& part : parts_of(kName, ":")) {
     const std::string why = objection(part, /*must_exist=*/true);
     if (why.empty()) {
       found.emplace_back(part);
@@ -119,6 +128,16 @@ std::vector<fs::path> find_read_only_caches(const LogSink& log) {
     }
   }
   return found;
+}
+
+/// The loader's own list, which is not logpjit's to comment on: relative
+/// folders are left out in silence, since what is found there gets loaded.
+std::vector<fs::path> find_library_folders() {
+  std::vector<fs::path> folders;
+  for (const std::string& part : parts_of("LD_LIBRARY_PATH", ":;")) {
+    if (fs::path(part).is_absolute()) folders.emplace_back(part);
+  }
+  return folders;
 }
 
 bool parse_never_compile() {
@@ -156,6 +175,7 @@ Options Options::from_environment(LogSink log) {
   options.never_compile = parse_never_compile();
   options.driver_library = text_or("LOGPJIT_DRIVER", "");
   options.nvrtc_library = text_or("LOGPJIT_NVRTC", "");
+  options.library_folders = find_library_folders();
   options.host_compiler = text_or("LOGPJIT_HOST_COMPILER", text_or("CXX", ""));
   options.cpu_threads = parse_cpu_threads(options.cpu_threads);
   options.log = std::move(log);

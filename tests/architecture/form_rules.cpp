@@ -24,8 +24,10 @@ const std::set<std::string_view> kTopLevel = {
 
 bool is_prose(std::string_view path) { return path.ends_with(".md"); }
 
-/// Says in its first lines what it is; a program's first line is its own.
+/// Says in its first lines what it is; a program's first line is its own. Lists
+/// of files say it by their place.
 bool has_head_comment(const SourceFile& file) {
+  if (file.path.ends_with("CMakeLists.txt")) return true;
   std::size_t line = 0;
   if (!file.lines.empty() && file.lines[0].starts_with("#!")) line = 1;
   if (file.lines.size() <= line) return false;

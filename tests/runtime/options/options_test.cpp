@@ -8,7 +8,9 @@ namespace logpjit {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 class EnvironmentOptions : public EnvironmentTest {
  protected:
@@ -52,6 +54,15 @@ TEST_F(EnvironmentOptions, EveryVariableReachesItsOption) {
   EXPECT_EQ(options.nvrtc_library, "/opt/libnvrtc.so.13");
   EXPECT_EQ(options.host_compiler, "/opt/bin/g++");
   EXPECT_EQ(options.cpu_threads, 12);
+}
+
+TEST_F(EnvironmentOptions, LibraryFoldersAreTheLoadersAbsoluteOnes) {
+  EXPECT_THAT(read().library_folders, IsEmpty());
+  set({{"LD_LIBRARY_PATH", ":/usr/lib/a:relative:./b;/opt/c d::/e/"}});
+  EXPECT_THAT(read().library_folders,
+              ElementsAre("/usr/lib/a", "/opt/c d", "/e/"));
+  set({{"LD_LIBRARY_PATH", "::"}});
+  EXPECT_THAT(read().library_folders, IsEmpty());
 }
 
 TEST_F(EnvironmentOptions, CxxIsUsedWhenTheOwnVariableIsAbsent) {
