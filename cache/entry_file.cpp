@@ -1,4 +1,4 @@
-// Entry files: distrustful reading, atomic publishing.
+// The distrustful reading of entry files.
 #include "cache/entry_file.hpp"
 
 #include <fcntl.h>
@@ -6,10 +6,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <random>
 #include <vector>
 
-#include "cache/entry_name.hpp"
 #include "cache/trusted_path.hpp"
 
 namespace logpjit::cache {
@@ -36,18 +34,6 @@ FileRead open_failure(int error) {
   return unreadable(-error);
 }
 
-/// As many bytes as there are, up to the buffer's size; or -errno.
-ssize_t read_whole(FileSystem& files, int file, std::vector<std::byte>& to) {
-  std::size_t done = 0;
-  while (done < to.size()) {
-    const ssize_t got = files.read(file, to.data() + done, to.size() - done);
-    if (got < 0) return got;
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  return static_cast<ssize_t>(done);
-}
-
 FileRead verified(std::span<const std::byte> bytes, const struct stat& status) {
   Decoded decoded = decode(bytes);
   FileRead result;
@@ -69,23 +55,6 @@ FileRead verified(std::span<const std::byte> bytes, const struct stat& status) {
   return result;
 }
 
-std::string random_name() {
-  std::random_device random;
-  return fmt::format("{}{:08x}{:08x}", kTemporaryPrefix, random(), random());
-}
-
-OpenFile open_temporary(FileSystem& files, const std::string& directory,
-                        std::string& path) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-  constexpr int kAttempts = 8;
-  int file = -EEXIST;
-  for (int i = 0; i < kAttempts && file == -EEXIST; ++i) {
-    path = directory + "/" + random_name();
-    file = files.open(path, kFlags, 0644);
-  }
-  return {files, file};
-}
-
 }  // namespace
 
 FileRead read_entry_file(FileSystem& files, const std::string& path) {
@@ -104,24 +73,11 @@ FileRead read_entry_file(FileSystem& files, const std::string& path) {
     return trouble(State::kDamaged, fmt::format("{} bytes long", size));
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  const ssize_t got = read_whole(files, file.number(), bytes);
+  const ssize_t got =
+      read_all(files, file.number(), bytes.data(), bytes.size(), 0);
   if (got < 0) return unreadable(static_cast<int>(got));
   return verified(std::span(bytes).first(static_cast<std::size_t>(got)),
                   status);
-}
-
-int publish_file(FileSystem& files, const std::string& directory,
-                 const std::string& name, std::span<const std::byte> bytes) {
-  std::string temporary;
-  OpenFile file = open_temporary(files, directory, temporary);
-  if (!file.is_open()) return -file.error();
-  int error = write_all(files, file.number(), bytes.data(), bytes.size());
-  if (error == 0) error = files.sync(file.number());
-  const int closed = file.close();
-  if (error == 0) error = closed;
-  if (error == 0) error = files.rename(temporary, directory + "/" + name);
-  if (error != 0) files.remove(temporary);
-  return error;
 }
 
 }  // namespace logpjit::cache

@@ -1,9 +1,8 @@
-// Reading and publishing single entry files.
+// Reading single entry files.
 #pragma once
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "cache/entry.hpp"
@@ -31,10 +30,5 @@ struct FileRead {
 /// Opens without following links or waiting on a FIFO, reads the whole, closes,
 /// then verifies.
 FileRead read_entry_file(FileSystem& files, const std::string& path);
-
-/// Writes a private temporary file in `directory`, syncs and renames it to
-/// `name`; never reads it back. Returns 0, or -errno with nothing left behind.
-int publish_file(FileSystem& files, const std::string& directory,
-                 const std::string& name, std::span<const std::byte> bytes);
 
 }  // namespace logpjit::cache

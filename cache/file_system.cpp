@@ -72,8 +72,8 @@ class RealFileSystem final : public FileSystem {
   }
   // Not repeated: after EINTR the descriptor is gone already.
   int close(int file) override { return ::close(file) == 0 ? 0 : -errno; }
-  ssize_t read(int file, void* to, std::size_t bytes) override {
-    return attempt([&] { return ::read(file, to, bytes); });
+  ssize_t read(int file, void* to, std::size_t bytes, off_t offset) override {
+    return attempt([&] { return ::pread(file, to, bytes, offset); });
   }
   ssize_t write(int file, const void* from, std::size_t bytes) override {
     const FileSizeSignalHeld held;
@@ -145,6 +145,20 @@ int RealFileSystem::list(const std::string& path,
 FileSystem& real_file_system() {
   static auto* const files = new RealFileSystem;  // outlives all statics
   return *files;
+}
+
+ssize_t read_all(FileSystem& files, int file, void* to, std::size_t bytes,
+                 off_t offset) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t got =
+        files.read(file, static_cast<char*>(to) + done, bytes - done,
+                   offset + static_cast<off_t>(done));
+    if (got < 0) return got;
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return static_cast<ssize_t>(done);
 }
 
 int write_all(FileSystem& files, int file, const void* from,

@@ -21,7 +21,8 @@ class FileSystem {
   /// A file descriptor; O_CLOEXEC is added.
   virtual int open(const std::string& path, int flags, mode_t mode) = 0;
   virtual int close(int file) = 0;
-  virtual ssize_t read(int file, void* to, std::size_t bytes) = 0;
+  /// From `offset`; may read less, 0 at the end.
+  virtual ssize_t read(int file, void* to, std::size_t bytes, off_t offset) = 0;
   /// May write less. A write beyond RLIMIT_FSIZE is -EFBIG, without the
   /// SIGXFSZ that would end the process.
   virtual ssize_t write(int file, const void* from, std::size_t bytes) = 0;
@@ -83,6 +84,10 @@ class OpenFile {
   FileSystem* files_ = nullptr;
   int file_ = -1;
 };
+
+/// As many bytes from `offset` as there are, up to `bytes`; or -errno.
+ssize_t read_all(FileSystem& files, int file, void* to, std::size_t bytes,
+                 off_t offset);
 
 /// 0 or -errno; -ENOSPC when the file takes no more bytes.
 int write_all(FileSystem& files, int file, const void* from, std::size_t bytes);

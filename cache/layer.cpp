@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "cache/atomic_file.hpp"
 #include "cache/entry_name.hpp"
 
 namespace logpjit::cache {

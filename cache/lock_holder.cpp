@@ -17,11 +17,12 @@ std::string small_file(FileSystem& files, const std::string& path) {
   std::string text;
   if (!file.is_open()) return text;
   std::array<char, 4096> buffer;
-  ssize_t got = 0;
-  while ((got = files.read(file.number(), buffer.data(), buffer.size())) > 0) {
+  for (;;) {
+    const ssize_t got = files.read(file.number(), buffer.data(), buffer.size(),
+                                   static_cast<off_t>(text.size()));
+    if (got <= 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
-  return text;
 }
 
 bool is_number(const std::string& name) {
