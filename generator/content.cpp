@@ -14,10 +14,13 @@
 namespace logpjit::generator {
 
 std::string read_content(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
+  // A folder opens like a file, then fails in an unspecified way.
+  std::ifstream stream;
+  if (!std::filesystem::is_directory(file)) {
+    stream.open(file, std::ios::binary);
+  }
   std::string content{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream.is_open() || stream.bad() ||
-      std::filesystem::is_directory(file)) {
+  if (!stream.is_open() || stream.bad()) {
     throw Error(ErrorCode::kIo,
                 fmt::format("cannot read '{}': check that it is a file and "
                             "that it may be read",

@@ -64,7 +64,8 @@ std::string_view embedded_file(std::string_view path) {
 // Octal escapes end after three digits, so what follows cannot join them.
 std::string escape(unsigned char c) {
   if (c == '\n') return "\\n";
-  if (c == '"' || c == '\\') return {'\\', static_cast<char>(c)};
+  // The question mark, lest two of them begin a trigraph.
+  if (c == '"' || c == '\\' || c == '?') return {'\\', static_cast<char>(c)};
   if (c < ' ' || c > '~') return fmt::format("\\{:03o}", c);
   return {static_cast<char>(c)};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <set>
 #include <string>
 
@@ -31,6 +32,7 @@ class Diagnostics {
   void add_from_compiler(const Position& position, std::string message);
 
   bool empty() const { return all_.empty(); }
+  std::size_t size() const { return all_.size(); }
   /// "file:line:column: error: message" lines, sorted by place.
   std::string text() const;
 

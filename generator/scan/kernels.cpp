@@ -24,6 +24,12 @@ bool is_function(CXCursorKind kind) {
          kind == CXCursor_CXXMethod;
 }
 
+bool stands_in_namespace(CXCursor function) {
+  const CXCursorKind kind =
+      clang_getCursorKind(clang_getCursorSemanticParent(function));
+  return kind == CXCursor_Namespace || clang_isTranslationUnit(kind);
+}
+
 // "Reads rows. Writes sums." -> "Reads rows."
 std::string first_sentence(const std::string& text) {
   for (std::size_t i = 0; i + 2 < text.size(); ++i) {
@@ -67,11 +73,7 @@ class Search {
   void check_declaration(CXCursor function) {
     check(function, clang_getCursorKind(function) == CXCursor_FunctionTemplate,
           "must be a function template: give it template parameters");
-    check(function,
-          clang_getCursorKind(clang_getCursorSemanticParent(function)) !=
-                  CXCursor_StructDecl &&
-              clang_getCursorKind(clang_getCursorSemanticParent(function)) !=
-                  CXCursor_ClassDecl,
+    check(function, stands_in_namespace(function),
           "must stand in a namespace, not in a class: move it out");
     check(function, clang_getCursorLinkage(function) != CXLinkage_Internal,
           "is invisible outside the file: remove `static` or the anonymous "

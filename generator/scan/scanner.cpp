@@ -20,6 +20,11 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrelude = "prelude/scan.h";
 constexpr std::string_view kTemplateSuffix = ".cuh";
 
+fs::path without_trailing_slash(const fs::path& dir) {
+  const fs::path normal = dir.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
 std::vector<fs::path> templates_in(const fs::path& dir) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(dir)) {
@@ -68,6 +73,7 @@ void report_parse_errors(const ClangUnit& unit, Diagnostics& diagnostics) {
 
 TemplateManifest scan_template(const TemplateFile& file, const fs::path& dir,
                                KernelPlaces& known, Diagnostics& diagnostics) {
+  const std::size_t known_faults = diagnostics.size();
   TemplateManifest manifest;
   manifest.file = file.name;
   manifest.closure = close_over(file, dir, diagnostics);
@@ -75,7 +81,8 @@ TemplateManifest scan_template(const TemplateFile& file, const fs::path& dir,
                        parser_arguments(dir), CXTranslationUnit_KeepGoing);
   manifest.kernels = kernels_of(unit, file, known, diagnostics);
   report_parse_errors(unit, diagnostics);
-  if (manifest.kernels.empty()) {
+  // A fault may well be why.
+  if (manifest.kernels.empty() && diagnostics.size() == known_faults) {
     diagnostics.add({file.path.string(), 1, 1},
                     "no kernel here: mark one with LOGPJIT_KERNEL, or keep the "
                     "file in common/");
@@ -87,7 +94,7 @@ TemplateManifest scan_template(const TemplateFile& file, const fs::path& dir,
 
 ScanResult scan_templates(const fs::path& templates_dir,
                           const std::vector<fs::path>& files) {
-  const fs::path dir = (templates_dir / "").lexically_normal().parent_path();
+  const fs::path dir = without_trailing_slash(templates_dir);
   if (!fs::is_regular_file(dir / kPrelude)) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("no {} in '{}': give the folder of logpjit's "

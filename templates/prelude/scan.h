@@ -77,7 +77,6 @@ LOGPJIT_DEVICE float float_of_half(u16 bits);
 struct alignas(8) Mbarrier {
   u64 state;
 };
-LOGPJIT_DEVICE u32 shared_address(const void* pointer);
 LOGPJIT_DEVICE void mbarrier_init(Mbarrier* barrier, int arrivals);
 LOGPJIT_DEVICE void mbarrier_publish();
 LOGPJIT_DEVICE void mbarrier_arrive(Mbarrier* barrier);
