@@ -13,14 +13,14 @@ template <typename Result, typename... Arguments,
           Result (*kFunction)(Fiber&, Arguments...)>
 struct OnCurrentFiber<kFunction> {
   static Result call(Arguments... arguments) {
-    return kFunction(*current_fiber(), arguments...);
+    return kFunction(*running_fiber, arguments...);
   }
 };
 
 template <auto kFunction>
 constexpr auto on_current_fiber = &OnCurrentFiber<kFunction>::call;
 
-const device::HostThread* current_thread() { return &current_fiber()->self; }
+const device::HostThread* current_thread() { return &running_fiber->self; }
 
 }  // namespace
 

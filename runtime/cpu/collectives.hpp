@@ -36,7 +36,7 @@ void mbarrier_wait(Fiber& self, device::u64* state, std::uint32_t parity);
 void bulk_load(Fiber& self, void* to, const void* from, std::uint32_t bytes,
                device::u64* state);
 
-/// The table a kernel is bound to: all of the above for `current_fiber()`.
+/// The table a kernel is bound to: all of the above for `running_fiber`.
 const device::HostAbi& host_abi();
 
 }  // namespace logpjit::runtime

@@ -11,18 +11,8 @@
 #include "runtime/cpu/wait_report.hpp"
 
 namespace logpjit::runtime {
-namespace {
 
-/// Thrown through a kernel's frames to end it.
-struct Cancelled {};
-
-// Read at every operation of a kernel; a call per access would show.
-[[gnu::tls_model("initial-exec")]] constinit thread_local Fiber* running =
-    nullptr;
-
-}  // namespace
-
-Fiber* current_fiber() { return running; }
+constinit thread_local Fiber* running_fiber = nullptr;
 
 void Group::run(const GroupWork& work, std::int64_t first_block) {
   Context here;
@@ -99,19 +89,6 @@ void Group::schedule() {
   }
 }
 
-void Group::switch_to_next(Context& from) {
-  Fiber* next = ready_.pop_front();
-  running = next;
-  from.switch_to(next != nullptr ? next->context : *scheduler_);
-}
-
-void Group::wait(Fiber& self, const Wait& where) {
-  self.wait = where;
-  switch_to_next(self.context);
-  self.wait = {};
-  if (cancelled_) throw Cancelled{};
-}
-
 void Group::fail(const Fiber& self, const std::string& what) {
   cancel(fmt::format("kernel {}, block {}, thread {}: {}", work_->kernel,
                      self.self.block, self.self.index, what));
@@ -125,7 +102,7 @@ void Group::cancel(std::string why) {
   ready_.clear();
   for (int thread = 0; thread < threads_; ++thread) {
     Fiber& fiber = fibers_[thread];
-    if (fiber.returned || &fiber == running) continue;
+    if (fiber.returned || &fiber == running_fiber) continue;
     ready_.push_back(fiber);
   }
 }

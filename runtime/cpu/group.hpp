@@ -23,6 +23,9 @@ struct GroupWork {
   LaunchShape shape;
 };
 
+/// Thrown through a kernel's frames to end it.
+struct Cancelled {};
+
 /// Belongs to the OS thread that first runs it. Fibers, stacks and shared
 /// memory are kept from one run to the next.
 class Group {
@@ -81,7 +84,22 @@ class Group {
   std::string failure_;
 };
 
-/// The fiber that runs on this OS thread; null outside a kernel.
-Fiber* current_fiber();
+/// The fiber that runs on this OS thread; null outside a kernel. Read at every
+/// operation of a kernel, where a call per access would show.
+[[gnu::tls_model(
+    "initial-exec")]] extern constinit thread_local Fiber* running_fiber;
+
+inline void Group::switch_to_next(Context& from) {
+  Fiber* next = ready_.pop_front();
+  running_fiber = next;
+  from.switch_to(next != nullptr ? next->context : *scheduler_);
+}
+
+inline void Group::wait(Fiber& self, const Wait& where) {
+  self.wait = where;
+  switch_to_next(self.context);
+  self.wait = {};
+  if (cancelled_) throw Cancelled{};
+}
 
 }  // namespace logpjit::runtime

@@ -137,7 +137,8 @@ TEST(Collectives, ArrivingDoesNotWait) {
   std::vector<float> out(32, -1);
   launch(*kernel, {.block = 64, .dynamic_shared_bytes = 128},
          {.out = out.data()});
-  for (int lane = 0; lane < 32; ++lane) EXPECT_EQ(out[lane], 31.0f - float(lane));
+  for (int lane = 0; lane < 32; ++lane)
+    EXPECT_EQ(out[lane], 31.0f - float(lane));
 }
 
 TEST(Collectives, ClusterBlocksReachEachOthersMemory) {

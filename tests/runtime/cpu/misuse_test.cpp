@@ -62,7 +62,7 @@ TEST_F(Misuse, TheLowestFailingBlockIsNamed) {
 TEST_F(Misuse, ShuffleWithALaneGone) {
   EXPECT_THAT(failure_of(R"(
     if (thread_index() == 33) return;
-    a.out[thread_index()] = shuffle_xor(1.0f, 1);
+    shuffle_xor(1.0f, 1);
   )",
                          kShape),
               AllOf(HasSubstr("block 0, thread 33"),
