@@ -82,12 +82,12 @@ std::string template_arguments(const KernelManifest& kernel,
 void check_config_names(const KernelManifest& kernel,
                         const LaunchConfig& config) {
   for (const auto& [key, value] : config.values()) {
-    const bool known = std::any_of(
-        kernel.parameters.begin(), kernel.parameters.end(),
-        [&key = key](const TemplateParameter& parameter) {
-          return parameter.role == ParameterRole::kTunable &&
-                 parameter.key() == key;
-        });
+    const bool known =
+        std::any_of(kernel.parameters.begin(), kernel.parameters.end(),
+                    [&key = key](const TemplateParameter& parameter) {
+                      return parameter.role == ParameterRole::kTunable &&
+                             parameter.key() == key;
+                    });
     if (!known) {
       reject(kernel, key, fmt::format("{}", value),
              "is no tunable of this kernel");
@@ -101,10 +101,7 @@ std::string instantiation(Dialect dialect, const std::string& instance,
     return fmt::format("template __global__ void {}(const {});\n", instance,
                        argument_type);
   }
-  return fmt::format(
-      "namespace {{\nconstexpr auto logpjit_instance = &{};\n}}\n"
-      "LOGPJIT_HOST_ENTRY(logpjit_instance, {})\n",
-      instance, argument_type);
+  return fmt::format("LOGPJIT_HOST_ENTRY({}, {})\n", instance, argument_type);
 }
 
 }  // namespace
@@ -136,9 +133,9 @@ Source generate(const KernelSpec& spec, const LaunchConfig& config,
   for (const ClosureFile& part : file->closure) {
     append_body(source.text, part.path);
   }
-  source.text += fmt::format("// ---- instance\n{}",
-                             instantiation(dialect, instance,
-                                           kernel->argument_type));
+  source.text +=
+      fmt::format("// ---- instance\n{}",
+                  instantiation(dialect, instance, kernel->argument_type));
   return source;
 }
 

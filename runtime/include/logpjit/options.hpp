@@ -29,6 +29,8 @@ struct LOGPJIT_API Options {
   /// Explicit library files, tried after copies already in the process.
   std::string driver_library;
   std::string nvrtc_library;
+  /// Folders searched for those libraries before the well-known ones.
+  std::vector<std::filesystem::path> library_folders;
   /// C++ compiler of the CPU device; empty = $CXX, then c++, g++, clang++.
   std::string host_compiler;
   /// Longest time one host compile may take, seconds.
@@ -41,7 +43,8 @@ struct LOGPJIT_API Options {
   /// Defaults plus what the environment says: LOGPJIT_DEVICE,
   /// LOGPJIT_CACHE_DIR, LOGPJIT_READ_ONLY_CACHES (':'-separated),
   /// LOGPJIT_COMPILE=never, LOGPJIT_DRIVER, LOGPJIT_NVRTC,
-  /// LOGPJIT_HOST_COMPILER, LOGPJIT_CPU_THREADS; the cache directory falls back
+  /// LOGPJIT_HOST_COMPILER, LOGPJIT_CPU_THREADS,
+  /// LD_LIBRARY_PATH (library folders); the cache directory falls back
   /// to $XDG_CACHE_HOME/logpjit, then $HOME/.cache/logpjit, then memory only.
   /// Relative or unusable directories are passed over with a log line.
   static Options from_environment(LogSink log = {});

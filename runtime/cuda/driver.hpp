@@ -1,0 +1,38 @@
+// The CUDA driver as a table of functions, opened at run time.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/driver_types.hpp"
+#include "runtime/dynamic_library.hpp"
+
+namespace logpjit::runtime::cuda {
+
+/// Opened once per file and kept for the life of the process. Immutable.
+class Driver {
+ public:
+  /// Error{kUnavailable} with the sentence why not: no library, too old a
+  /// driver (the missing function is named), or cuInit's own answer.
+  static const Driver& open(const std::string& explicit_file,
+                            const std::vector<std::filesystem::path>& folders);
+
+#define LOGPJIT_CUDA(name, symbol, arguments) CUresult(*name) arguments = nullptr;
+#include "runtime/cuda/driver_functions.inc"
+#undef LOGPJIT_CUDA
+
+  /// Throws Error{kDriver} unless `result` is success; `call` names what was
+  /// called ("cuLibraryLoadData").
+  void check(CUresult result, const char* call) const;
+  /// "invalid argument (CUDA_ERROR_INVALID_VALUE, 1)".
+  std::string describe(CUresult result) const;
+  /// CUDA version the driver supports: 13000 for 13.0.
+  int version() const { return version_; }
+
+ private:
+  explicit Driver(const DynamicLibrary& library);
+  int version_ = 0;
+};
+
+}  // namespace logpjit::runtime::cuda

@@ -1,0 +1,78 @@
+// The few types of the CUDA driver API that logpjit uses, so that building
+// needs no toolkit. Layouts and values are the driver's stable ABI.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUctx_st;
+struct CUevent_st;
+struct CUfunc_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
+struct CUkern_st;
+struct CUlib_st;
+struct CUstream_st;
+
+namespace logpjit::runtime::cuda {
+
+using CUresult = int;
+using CUdevice = int;
+using CUdeviceptr = std::uint64_t;
+
+inline constexpr CUresult kSuccess = 0;
+inline constexpr CUresult kNotInitialized = 3;
+inline constexpr CUresult kInvalidContext = 201;
+inline constexpr CUresult kContextIsDestroyed = 709;
+
+struct CUuuid {
+  char bytes[16];
+};
+
+enum DeviceAttribute : int {
+  kMultiprocessorCount = 16,
+  kMemoryClockKhz = 36,
+  kMemoryBusBits = 37,
+  kL2Bytes = 38,
+  kComputeCapabilityMajor = 75,
+  kComputeCapabilityMinor = 76,
+  kSharedBytesPerMultiprocessor = 81,
+  kSharedBytesPerBlockOptin = 97,
+};
+
+enum FunctionAttribute : int {
+  kMaxDynamicSharedBytes = 8,
+  kNonPortableClusterSizeAllowed = 14,
+};
+
+enum LaunchAttributeId : unsigned {
+  kClusterDimension = 4,
+};
+
+struct LaunchAttribute {
+  LaunchAttributeId id;
+  char padding[8 - sizeof(unsigned)];
+  union {
+    char bytes[64];
+    struct {
+      unsigned x, y, z;
+    } cluster;
+  } value;
+};
+
+struct LaunchConfiguration {
+  unsigned grid_x, grid_y, grid_z;
+  unsigned block_x, block_y, block_z;
+  unsigned dynamic_shared_bytes;
+  CUstream_st* stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+static_assert(sizeof(LaunchAttribute) == 72);
+static_assert(sizeof(LaunchConfiguration) == 56);
+
+enum CaptureMode : int { kCaptureThreadLocal = 1 };
+inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr unsigned kEventDefault = 0;
+
+}  // namespace logpjit::runtime::cuda

@@ -1,0 +1,136 @@
+// From specification to loaded kernel, through the cache.
+#include "runtime/engine.hpp"
+
+#include <fmt/format.h>
+
+#include "cache/digest.hpp"
+#include "generator/generate.hpp"
+#include "logpjit/error.hpp"
+#include "runtime/open_device.hpp"
+
+namespace logpjit::runtime {
+namespace {
+
+cache::CacheOptions cache_options(const Options& options) {
+  cache::CacheOptions made;
+  made.directory = options.cache_directory;
+  made.read_only = options.read_only_caches;
+  made.never_compile = options.never_compile;
+  made.warn = options.log;
+  return made;
+}
+
+}  // namespace
+
+cache::Key image_key(const generator::Source& source, const Compiler& compiler,
+                     const std::string& target) {
+  cache::Key key;
+  key.add("arch", target);
+  key.add(cache::Key::kCompilerField, compiler.identity());
+  key.add("config", source.config.text());
+  key.add("kernel", source.kernel);
+  key.add("options", compiler.options());
+  key.add("source", cache::hex(cache::digest(source.text)));
+  key.add("spec", source.spec_text);
+  return key;
+}
+
+Engine::Engine(const Options& options)
+    : Engine(options, open_device(options), make_compiler(options)) {}
+
+Engine::Engine(const Options& options, std::unique_ptr<Device> device,
+               std::unique_ptr<Compiler> compiler)
+    : options_(options),
+      device_(std::move(device)),
+      compiler_(std::move(compiler)),
+      images_(cache_options(options)) {}
+
+void Engine::log(const std::string& line) const {
+  if (options_.log) options_.log(line);
+}
+
+Built Engine::build(const KernelSpec& spec, const LaunchConfig& config,
+                    const std::string& target) {
+  const generator::Source source =
+      generator::generate(spec, config, compiler_->dialect(),
+                          generator::embedded_manifest());
+  cache::Key key = image_key(source, *compiler_, target);
+  cache::Found found = images_.find_or_compile(
+      key, [&] { return compiler_->compile(source, target); });
+  switch (found.origin) {
+    case cache::Origin::kCompiled:
+      ++compiled_;
+      break;
+    case cache::Origin::kDisk:
+      ++disk_hits_;
+      break;
+    case cache::Origin::kReadOnly:
+      ++sealed_hits_;
+      break;
+    case cache::Origin::kMemory:
+      break;
+  }
+  return {std::move(found.image), found.origin, std::move(key)};
+}
+
+Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
+  Variant variant{.max_rows = choice.max_rows,
+                  .config = choice.config,
+                  .shape = shape_per_row(spec, choice.config)};
+  const std::string target = device_->target();
+  Built built = build(spec, choice.config, target);
+  const auto load_built = [&] {
+    variant.function =
+        device_->load(*built.image, variant.shape.dynamic_shared_bytes);
+  };
+  try {
+    load_built();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kDriver ||
+        built.origin == cache::Origin::kCompiled) {
+      throw;
+    }
+    ++rejected_;
+    log(fmt::format("cache: {} refused the image of {} ({}); compiling it anew",
+                    device_->info().name, spec.op(), error.message()));
+    images_.reject(built.key, error.message());
+    built = build(spec, choice.config, target);
+    load_built();
+  }
+  ++loaded_;
+  variant.image = built.image;
+  variant.origin = built.origin;
+  return variant;
+}
+
+const Program& Engine::prepare(const KernelSpec& spec) {
+  if (const Program* ready = programs_.find(spec)) return *ready;
+  std::vector<Variant> variants;
+  for (const RowChoice& choice : default_choices(spec, device_->info())) {
+    variants.push_back(load(spec, choice));
+  }
+  return programs_.insert(
+      std::make_unique<const Program>(*device_, spec, std::move(variants)));
+}
+
+const Program& Engine::fixed_program(const KernelSpec& spec,
+                                     const LaunchConfig& config) {
+  std::vector<Variant> variants;
+  variants.push_back(load(spec, {.config = config}));
+  auto program =
+      std::make_unique<const Program>(*device_, spec, std::move(variants));
+  const std::lock_guard lock(fixed_mutex_);
+  fixed_.push_back(std::move(program));
+  return *fixed_.back();
+}
+
+Counters Engine::counters() const {
+  return {.compiled = compiled_,
+          .disk_hits = disk_hits_,
+          .sealed_hits = sealed_hits_,
+          .rejected = rejected_,
+          .fallbacks = fallbacks_,
+          .loaded = loaded_};
+}
+
+}  // namespace logpjit::runtime

@@ -1,0 +1,88 @@
+// What a Runtime is inside: the seam's two halves, the cache, the programs.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cache/image_cache.hpp"
+#include "generator/source.hpp"
+#include "logpjit/options.hpp"
+#include "logpjit/runtime.hpp"
+#include "runtime/compiler.hpp"
+#include "runtime/device.hpp"
+#include "runtime/launch_table.hpp"
+#include "runtime/program.hpp"
+#include "runtime/program_table.hpp"
+
+namespace logpjit::runtime {
+
+/// An image and where it came from.
+struct Built {
+  std::shared_ptr<const cache::Image> image;
+  cache::Origin origin = cache::Origin::kCompiled;
+  cache::Key key;
+};
+
+/// Safe to share between threads.
+class Engine {
+ public:
+  /// Opens the device of `options`.
+  explicit Engine(const Options& options);
+  /// With a seam of the caller's: tests, and compiling without a device.
+  Engine(const Options& options, std::unique_ptr<Device> device,
+         std::unique_ptr<Compiler> compiler);
+
+  Device& device() const { return *device_; }
+  Compiler& compiler() const { return *compiler_; }
+  cache::ImageCache& images() { return images_; }
+  const Options& options() const { return options_; }
+
+  /// The prepared program of `spec`; prepares it first when it is new.
+  const Program& program(const KernelSpec& spec) {
+    if (const Program* ready = programs_.find(spec)) return *ready;
+    return prepare(spec);
+  }
+  const Program& prepare(const KernelSpec& spec);
+  /// A program with one fixed configuration.
+  const Program& fixed_program(const KernelSpec& spec,
+                               const LaunchConfig& config);
+
+  /// Finds or compiles the image of one kernel for `target`.
+  Built build(const KernelSpec& spec, const LaunchConfig& config,
+              const std::string& target);
+  /// Builds for this device and loads; an image the device refuses is set aside
+  /// and compiled once more.
+  Variant load(const KernelSpec& spec, const RowChoice& choice);
+
+  Counters counters() const;
+  void count_fallback() { ++fallbacks_; }
+  void log(const std::string& line) const;
+
+ private:
+  Options options_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Compiler> compiler_;
+  cache::ImageCache images_;
+  ProgramTable programs_;
+
+  std::mutex fixed_mutex_;
+  std::vector<std::unique_ptr<const Program>> fixed_;
+
+  std::atomic<std::uint64_t> compiled_ = 0;
+  std::atomic<std::uint64_t> disk_hits_ = 0;
+  std::atomic<std::uint64_t> sealed_hits_ = 0;
+  std::atomic<std::uint64_t> rejected_ = 0;
+  std::atomic<std::uint64_t> fallbacks_ = 0;
+  std::atomic<std::uint64_t> loaded_ = 0;
+};
+
+/// What identifies the image of `source` built by `compiler` for `target`.
+cache::Key image_key(const generator::Source& source, const Compiler& compiler,
+                     const std::string& target);
+
+}  // namespace logpjit::runtime

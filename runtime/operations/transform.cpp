@@ -1,0 +1,73 @@
+// Checks shared by all operations on rows with ids and transforms.
+#include "runtime/operations/transform.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "runtime/operations/check.hpp"
+
+namespace logpjit::runtime {
+
+std::int64_t check_vocab(std::string_view op, const TensorView& logits,
+                         std::int64_t vocab) {
+  const std::int64_t length = logits.shape[logits.rank - 1];
+  if (vocab == 0) return length;
+  if (vocab < 0 || vocab > length) {
+    refuse(op, "vocab",
+           fmt::format("{} is not between 1 and the row length {}", vocab,
+                       length));
+  }
+  return vocab;
+}
+
+IdsArgument check_ids(std::string_view op, DeviceId device,
+                      const TensorView& ids, bool wanted, RowSpace& space) {
+  IdsArgument argument;
+  if (!wanted && !ids.given()) return argument;
+  check_tensor(op, device, {"ids", ids});
+  check_dtype(op, {"ids", ids}, {DType::kInt32, DType::kInt64});
+  argument.dtype = ids.dtype;
+  argument.trailing = space.is_vector(ids) ? 0 : 1;
+  const RowStrides strides = space.add_vector("ids", ids, argument.trailing);
+  std::int64_t item_stride = 0;
+  if (argument.trailing == 1) {
+    argument.per_row = ids.shape[ids.rank - 1];
+    item_stride = ids.strides[ids.rank - 1];
+    if (argument.per_row < 1 || argument.per_row > kMostIds) {
+      refuse(op, "ids", fmt::format("{} ids per row; 1 to {} are possible",
+                                    argument.per_row, kMostIds));
+    }
+  }
+  argument.vector = RowSpace::vector_argument(ids, strides, item_stride);
+  return argument;
+}
+
+device::TransformArgument check_transform(std::string_view op, DeviceId device,
+                                          const Transform& transform,
+                                          RowSpace& space, KernelSpec& spec) {
+  device::TransformArgument argument{};
+  check_finite_positive(op, "temperature",
+                        static_cast<double>(transform.temperature));
+  argument.temperature = transform.temperature;
+  spec.temperature = transform.temperature != 1.0f;
+  if (transform.temperatures.given()) {
+    const Named named{"temperatures", transform.temperatures};
+    check_tensor(op, device, named);
+    check_dtype(op, named, {DType::kFp32});
+    const RowStrides strides =
+        space.add_vector(named.name, transform.temperatures, 0);
+    argument.temperatures =
+        RowSpace::vector_argument(transform.temperatures, strides);
+    spec.temperature = true;
+  }
+  if (!std::isfinite(transform.softcap) || transform.softcap < 0) {
+    refuse(op, "softcap",
+           fmt::format("{} is not finite and at least 0", transform.softcap));
+  }
+  argument.softcap = transform.softcap;
+  spec.softcap = transform.softcap > 0;
+  return argument;
+}
+
+}  // namespace logpjit::runtime

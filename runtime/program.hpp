@@ -1,0 +1,54 @@
+// A prepared specification: loaded kernels by row count.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/image_cache.hpp"
+#include "logpjit/kernel_spec.hpp"
+#include "logpjit/launch_config.hpp"
+#include "runtime/device.hpp"
+
+namespace logpjit::runtime {
+
+/// One loaded kernel and what is known of it.
+struct Variant {
+  std::int64_t max_rows = INT64_MAX;
+  LaunchConfig config;
+  LaunchShape shape;  ///< grid = blocks per row
+  std::shared_ptr<const Function> function{};
+  std::shared_ptr<const cache::Image> image{};
+  cache::Origin origin = cache::Origin::kCompiled;
+};
+
+/// Immutable once made; lives as long as its Engine.
+class Program {
+ public:
+  Program(Device& device, const KernelSpec& spec, std::vector<Variant> variants)
+      : device_(device), spec_(spec), variants_(std::move(variants)) {}
+
+  const KernelSpec& spec() const { return spec_; }
+  const std::vector<Variant>& variants() const { return variants_; }
+  const Variant& variant(std::int64_t rows) const;
+
+  /// Launches for `rows` > 0 rows. Error{kUnsupported} when the grid would
+  /// exceed 2^31 - 1 blocks.
+  template <typename Arguments>
+  void launch(std::int64_t rows, CUstream_st* stream,
+              const Arguments& arguments) const {
+    launch_bytes(rows, stream, &arguments, sizeof arguments);
+  }
+
+ private:
+  void launch_bytes(std::int64_t rows, CUstream_st* stream,
+                    const void* arguments, std::size_t bytes) const;
+
+  Device& device_;
+  KernelSpec spec_;
+  std::vector<Variant> variants_;
+};
+
+}  // namespace logpjit::runtime
