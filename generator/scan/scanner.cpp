@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "generator/content.hpp"
@@ -71,24 +72,51 @@ void report_parse_errors(const ClangUnit& unit, Diagnostics& diagnostics) {
   }
 }
 
-TemplateManifest scan_template(const TemplateFile& file, const fs::path& dir,
-                               KernelPlaces& known, Diagnostics& diagnostics) {
-  const std::size_t known_faults = diagnostics.size();
-  TemplateManifest manifest;
-  manifest.file = file.name;
-  manifest.closure = close_over(file, dir, diagnostics);
-  const ClangUnit unit(file.path.string(), read_content(file.path),
-                       parser_arguments(dir), CXTranslationUnit_KeepGoing);
-  manifest.kernels = kernels_of(unit, file, known, diagnostics);
-  report_parse_errors(unit, diagnostics);
-  // A fault may well be why.
-  if (manifest.kernels.empty() && diagnostics.size() == known_faults) {
-    diagnostics.add({file.path.string(), 1, 1},
-                    "no kernel here: mark one with LOGPJIT_KERNEL, or keep the "
-                    "file in common/");
+// What one call of scan_templates carries from template to template.
+class Scan {
+ public:
+  explicit Scan(fs::path dir) : dir_(std::move(dir)) {}
+
+  void add(const TemplateFile& file) {
+    Diagnostics& diagnostics = result_.diagnostics;
+    const std::size_t known_faults = diagnostics.size();
+    TemplateManifest manifest;
+    manifest.file = file.name;
+    manifest.closure = close_over(file, dir_, diagnostics);
+    check_common_files(manifest.closure);
+    const ClangUnit unit = parse(file.path);
+    manifest.kernels = kernels_of(unit, file, known_kernels_, diagnostics);
+    report_parse_errors(unit, diagnostics);
+    // A fault may well be why.
+    if (manifest.kernels.empty() && diagnostics.size() == known_faults) {
+      diagnostics.add({file.path.string(), 1, 1},
+                      "no kernel here: mark one with LOGPJIT_KERNEL, or keep "
+                      "the file in common/");
+    }
+    result_.manifest.templates.push_back(std::move(manifest));
   }
-  return manifest;
-}
+
+  ScanResult take() { return std::move(result_); }
+
+ private:
+  ClangUnit parse(const fs::path& file) const {
+    return ClangUnit(file.string(), read_content(file), parser_arguments(dir_),
+                     CXTranslationUnit_KeepGoing);
+  }
+
+  // Each must not lean on what its includers happen to include before it.
+  void check_common_files(const std::vector<ClosureFile>& closure) {
+    for (auto file = closure.begin(); file + 1 != closure.end(); ++file) {
+      if (!checked_.insert(file->path).second) continue;
+      report_parse_errors(parse(dir_ / file->path), result_.diagnostics);
+    }
+  }
+
+  fs::path dir_;
+  KernelPlaces known_kernels_;
+  std::set<std::string> checked_;
+  ScanResult result_;
+};
 
 }  // namespace
 
@@ -101,13 +129,11 @@ ScanResult scan_templates(const fs::path& templates_dir,
                             "templates with --templates-dir",
                             kPrelude, templates_dir.string()));
   }
-  ScanResult result;
-  KernelPlaces known;
+  Scan scan(dir);
   for (const fs::path& path : files.empty() ? templates_in(dir) : files) {
-    result.manifest.templates.push_back(scan_template(
-        template_file(path, dir), dir, known, result.diagnostics));
+    scan.add(template_file(path, dir));
   }
-  return result;
+  return scan.take();
 }
 
 }  // namespace logpjit::generator::scan

@@ -1,5 +1,5 @@
 // What a kernel may take.
-#include "rule_case.hpp"
+#include "tests/generator/rule_case.hpp"
 
 namespace logpjit::generator {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "generator/content.hpp"
 #include "generator/manifest.hpp"
-#include "rule_case.hpp"
-#include "scan_process.hpp"
+#include "tests/generator/rule_case.hpp"
+#include "tests/generator/scan_process.hpp"
 
 namespace logpjit::generator {
 namespace {
@@ -115,6 +115,18 @@ TEST(Closure, RefusesAKernelInACommonFile) {
   EXPECT_THAT(folder.scan().err,
               HasSubstr("common/a.cuh:6:27: error: kernel 'sum' stands in an "
                         "included file: move it into a template file"));
+}
+
+TEST(Closure, RefusesACommonFileThatLeansOnItsIncluder) {
+  const TemplatesFolder folder;
+  folder.write("common/a.cuh", "#pragma once\ninline int a() { return 1; }\n");
+  folder.write("common/b.cuh",
+               "#pragma once\ninline int b() { return a(); }\n");
+  folder.write("t.cuh", including({"a", "b"}, kBase));
+  EXPECT_EQ(folder.scan().err,
+            fmt::format("{}/common/b.cuh:2:25: error: use of undeclared "
+                        "identifier 'a'\n",
+                        folder.path().string()));
 }
 
 TEST(Closure, ReportsACommonFilesFaultOnceForAllTemplates) {

@@ -5,7 +5,7 @@
 
 #include "generator/content.hpp"
 #include "generator/manifest.hpp"
-#include "scan_process.hpp"
+#include "tests/generator/scan_process.hpp"
 
 namespace logpjit::generator {
 namespace {

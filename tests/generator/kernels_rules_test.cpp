@@ -1,5 +1,5 @@
 // How a kernel is declared.
-#include "rule_case.hpp"
+#include "tests/generator/rule_case.hpp"
 
 namespace logpjit::generator {
 namespace {

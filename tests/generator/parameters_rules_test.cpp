@@ -1,5 +1,5 @@
 // Template parameters and their domains.
-#include "rule_case.hpp"
+#include "tests/generator/rule_case.hpp"
 
 namespace logpjit::generator {
 namespace {

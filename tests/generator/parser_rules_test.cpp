@@ -1,5 +1,5 @@
 // The parser's own errors come through with their place.
-#include "rule_case.hpp"
+#include "tests/generator/rule_case.hpp"
 
 namespace logpjit::generator {
 namespace {

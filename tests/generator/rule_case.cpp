@@ -1,5 +1,5 @@
 // Breaks each rule and compares every word of the answer.
-#include "rule_case.hpp"
+#include "tests/generator/rule_case.hpp"
 
 #include <utility>
 

@@ -6,7 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include "scan_process.hpp"
+#include "tests/generator/scan_process.hpp"
 
 namespace logpjit::generator {
 

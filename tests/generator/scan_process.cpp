@@ -1,5 +1,5 @@
 // Temporary template folders and processes for the scanner's tests.
-#include "scan_process.hpp"
+#include "tests/generator/scan_process.hpp"
 
 #include <fmt/format.h>
 #include <sys/wait.h>

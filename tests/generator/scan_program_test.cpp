@@ -5,8 +5,8 @@
 
 #include "generator/content.hpp"
 #include "generator/manifest.hpp"
-#include "rule_case.hpp"
-#include "scan_process.hpp"
+#include "tests/generator/rule_case.hpp"
+#include "tests/generator/scan_process.hpp"
 
 namespace logpjit::generator {
 namespace {

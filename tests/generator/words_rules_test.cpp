@@ -1,5 +1,5 @@
 // Words that belong to one compiler.
-#include "rule_case.hpp"
+#include "tests/generator/rule_case.hpp"
 
 namespace logpjit::generator {
 namespace {
