@@ -1,6 +1,8 @@
 // Blanks comments and literals in C++ text.
 #include "tests/architecture/blank.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -82,8 +84,8 @@ class Blanker {
   void skip_raw() {
     const std::size_t open = text_.find('(', at_);
     if (open == std::string::npos) return blank_to(open);
-    const std::string close =
-        ")" + text_.substr(at_ + 2, open - at_ - 2) + "\"";
+    const std::string close = fmt::format(
+        "){}\"", std::string_view(text_).substr(at_ + 2, open - at_ - 2));
     at_ = open + 1;
     blank_to(text_.find(close, at_));
     at_ = std::min(at_ + close.size(), text_.size());
