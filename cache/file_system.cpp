@@ -80,7 +80,7 @@ class RealFileSystem final : public FileSystem {
     return attempt([&] { return ::write(file, from, bytes); });
   }
   int sync(int file) override {
-    return attempt([&] { return fsync(file); });
+    return attempt([&] { return fdatasync(file); });
   }
   int truncate(int file, off_t size) override {
     return attempt([&] { return ftruncate(file, size); });

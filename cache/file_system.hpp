@@ -26,6 +26,7 @@ class FileSystem {
   /// May write less. A write beyond RLIMIT_FSIZE is -EFBIG, without the
   /// SIGXFSZ that would end the process.
   virtual ssize_t write(int file, const void* from, std::size_t bytes) = 0;
+  /// Content and size to the disk.
   virtual int sync(int file) = 0;
   virtual int truncate(int file, off_t size) = 0;
   virtual int status(int file, struct stat& result) = 0;

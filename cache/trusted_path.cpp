@@ -50,6 +50,10 @@ class Walk {
     if (std::string why = leaf_refusal(); !why.empty()) {
       return refused(std::move(why));
     }
+    // Fails where the directory itself may not be searched.
+    if (auto obstacle = look(current_ + "/.", status_)) {
+      return *std::move(obstacle);
+    }
     return {TrustedPath::State::kTrusted, current_, {}};
   }
 

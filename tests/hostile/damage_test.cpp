@@ -18,6 +18,7 @@ namespace logpjit::cache {
 namespace {
 
 using logpjit::testing::bytes_of;
+using logpjit::testing::memory_directory;
 using logpjit::testing::names_in;
 using logpjit::testing::sample_image;
 using logpjit::testing::sample_key;
@@ -66,7 +67,7 @@ class DamageTest : public ::testing::Test {
     EXPECT_TRUE(S_ISREG(status.st_mode));
   }
 
-  TemporaryDirectory home_;
+  TemporaryDirectory home_{memory_directory()};
   Bytes good_;
 };
 

@@ -11,10 +11,10 @@ namespace logpjit::testing {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "logpjit-test-XXXXXX")
-            .string();
+  TemporaryDirectory()
+      : TemporaryDirectory(std::filesystem::temp_directory_path()) {}
+  explicit TemporaryDirectory(const std::filesystem::path& parent) {
+    std::string name = (parent / "logpjit-test-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) {
       throw std::runtime_error("no temporary directory");
     }
@@ -32,5 +32,13 @@ class TemporaryDirectory {
  private:
   std::filesystem::path path_;
 };
+
+/// Where writes need not wait for a disk, if there is such a place.
+inline std::filesystem::path memory_directory() {
+  const std::filesystem::path shared = "/dev/shm";
+  return std::filesystem::is_directory(shared)
+             ? shared
+             : std::filesystem::temp_directory_path();
+}
 
 }  // namespace logpjit::testing

@@ -22,16 +22,16 @@
 
 namespace {
 
+using logpjit::cache::CacheOptions;
+using logpjit::cache::Image;
+using logpjit::cache::ImageCache;
+using logpjit::cache::Origin;
 using logpjit::testing::Fault;
 using logpjit::testing::FaultFileSystem;
 using logpjit::testing::Operation;
 using logpjit::testing::sample_image;
 using logpjit::testing::sample_key;
 using logpjit::testing::WarningLog;
-using logpjit::cache::CacheOptions;
-using logpjit::cache::Image;
-using logpjit::cache::ImageCache;
-using logpjit::cache::Origin;
 
 struct Settings {
   long uid = -1;

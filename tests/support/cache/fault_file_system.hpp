@@ -40,7 +40,7 @@ struct Fault {
   int times = 1'000'000;     ///< matching calls that it then befalls
 };
 
-class FaultFileSystem final : public cache::FileSystem {
+class FaultFileSystem : public cache::FileSystem {
  public:
   explicit FaultFileSystem(std::vector<Fault> faults = {})
       : faults_(std::move(faults)) {}
