@@ -2,7 +2,6 @@
 #include "cache/digest.hpp"
 
 #define XXH_INLINE_ALL
-#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <cstring>
@@ -35,11 +34,12 @@ Digest digest(std::string_view text) {
 }
 
 std::string hex(const Digest& digest) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   text.reserve(2 * digest.size());
   for (std::byte byte : digest) {
-    fmt::format_to(std::back_inserter(text), "{:02x}",
-                   std::to_integer<unsigned>(byte));
+    text += kDigits[std::to_integer<std::size_t>(byte >> 4)];
+    text += kDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
   }
   return text;
 }

@@ -19,23 +19,27 @@ bool is_name(std::string_view name) {
   });
 }
 
-bool is_control(char c) {
+bool is_special(char c) {
   const auto code = static_cast<unsigned char>(c);
-  return code < 0x20 || code == 0x7f;
+  return code < 0x20 || code == 0x7f || c == '\\';
 }
 
 void append_escaped(std::string& text, std::string_view value) {
-  for (char c : value) {
+  while (!value.empty()) {
+    const auto plain = static_cast<std::size_t>(
+        std::find_if(value.begin(), value.end(), is_special) - value.begin());
+    text.append(value, 0, plain);
+    if (plain == value.size()) return;
+    const char c = value[plain];
     if (c == '\\') {
       text += "\\\\";
     } else if (c == '\n') {
       text += "\\n";
-    } else if (is_control(c)) {
+    } else {
       fmt::format_to(std::back_inserter(text), "\\x{:02x}",
                      static_cast<unsigned char>(c));
-    } else {
-      text += c;
     }
+    value.remove_prefix(plain + 1);
   }
 }
 
