@@ -20,9 +20,6 @@ install(TARGETS logpjit EXPORT logpjitTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/logpjit
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/templates
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/logpjit
-  FILES_MATCHING PATTERN "*.cuh" PATTERN "*.h" PATTERN "manifest.json")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/logpjit)
 
@@ -43,7 +40,8 @@ function(logpjit_install_programs)
   foreach(program logpjit_cli logpjit-scan)
     if(TARGET ${program})
       set_target_properties(${program} PROPERTIES
-        INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR})
+        INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR}
+        INSTALL_RPATH_USE_LINK_PATH TRUE)
       install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     endif()
   endforeach()
