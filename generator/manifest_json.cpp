@@ -204,7 +204,7 @@ KernelManifest read_kernel(const Node& node) {
 }
 
 std::string read_digest(const Node& node) {
-  const std::string digest = node.text();
+  std::string digest = node.text();
   const bool is_hex =
       digest.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (digest.size() != 32 || !is_hex) node.fail("expected 32 hex digits");

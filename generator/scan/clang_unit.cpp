@@ -14,6 +14,7 @@ ClangUnit::ClangUnit(const std::string& name, std::string_view content,
                      unsigned options)
     : index_(clang_createIndex(0, 0)) {
   std::vector<const char*> words;
+  words.reserve(arguments.size());
   for (const std::string& argument : arguments)
     words.push_back(argument.data());
   CXUnsavedFile file{name.c_str(), content.data(),

@@ -65,6 +65,8 @@ LOGPJIT_DEVICE float fma(float a, float b, float c);
 LOGPJIT_DEVICE float divide(float a, float b);
 LOGPJIT_DEVICE float exp2_approx(float x);
 LOGPJIT_DEVICE float max_nan(float a, float b);
+LOGPJIT_DEVICE float settled(float value);
+LOGPJIT_DEVICE float max_number(float a, float b);
 LOGPJIT_DEVICE float log_accurate(float x);
 LOGPJIT_DEVICE float expm1_accurate(float x);
 LOGPJIT_DEVICE float tanh_accurate(float x);
@@ -83,6 +85,9 @@ LOGPJIT_DEVICE void mbarrier_arrive(Mbarrier* barrier);
 LOGPJIT_DEVICE void mbarrier_expect(Mbarrier* barrier, u32 bytes);
 LOGPJIT_DEVICE void mbarrier_arrive_at(Mbarrier* barrier, int rank);
 LOGPJIT_DEVICE void mbarrier_wait(Mbarrier* barrier, u32 parity);
+LOGPJIT_DEVICE void mbarrier_wait_cluster(Mbarrier* barrier, u32 parity);
+LOGPJIT_DEVICE void send_at(float* to, int rank, float value,
+                            Mbarrier* barrier);
 LOGPJIT_DEVICE void bulk_load(void* to, const void* from, u32 bytes,
                               Mbarrier* barrier, CachePolicy policy);
 LOGPJIT_DEVICE void store_at(float* to, int rank, float value);
