@@ -43,6 +43,7 @@ const device::HostAbi& host_abi() {
       .mbarrier_wait = on_current_fiber<mbarrier_wait>,
       .bulk_load = on_current_fiber<bulk_load>,
       .store_at = on_current_fiber<store_at>,
+      .send_at = on_current_fiber<send_at>,
   };
   return kAbi;
 }

@@ -152,7 +152,8 @@ void run_group(std::unique_ptr<Group>& group, const GroupWork& work,
 }  // namespace
 
 CpuDevice::CpuDevice(const CpuDeviceOptions& options)
-    : pool_(options.threads > 0 ? options.threads : available_threads()) {
+    : order_(options.order),
+      pool_(options.threads > 0 ? options.threads : available_threads()) {
   info_ = describe_host(pool_.threads());
   groups_.resize(pool_.threads());
 }
@@ -185,7 +186,7 @@ void CpuDevice::launch(const Function& function, const LaunchShape& shape,
                   fmt::format("{} bytes of arguments where it takes {}",
                               argument_bytes, kernel.argument_bytes()));
   }
-  run_groups({kernel.name().c_str(), kernel.run(), arguments, shape});
+  run_groups({kernel.name().c_str(), kernel.run(), arguments, shape, order_});
 }
 
 void CpuDevice::run_groups(const GroupWork& work) {

@@ -15,6 +15,8 @@ namespace logpjit::runtime {
 
 struct CpuDeviceOptions {
   int threads = 0;  ///< OS threads that run blocks; 0 = all
+  /// A kernel that lacks a barrier computes something else backward.
+  ThreadOrder order = ThreadOrder::kForward;
 };
 
 /// Differs from the interface in that `launch` is synchronous, allocates at
@@ -54,6 +56,7 @@ class CpuDevice final : public Device {
  private:
   void run_groups(const GroupWork& work);
 
+  const ThreadOrder order_;
   DeviceInfo info_;
   // Before the pool: its threads use them. One a worker, made by it.
   std::vector<std::unique_ptr<Group>> groups_;

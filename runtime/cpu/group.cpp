@@ -71,8 +71,9 @@ void Group::start_block(int rank, std::int64_t index) {
 }
 
 void Group::enqueue_all() {
-  for (int thread = 0; thread < threads_; ++thread) {
-    ready_.push_back(fibers_[thread]);
+  const bool forward = work_->order == ThreadOrder::kForward;
+  for (int turn = 0; turn < threads_; ++turn) {
+    ready_.push_back(fibers_[forward ? turn : threads_ - 1 - turn]);
   }
 }
 

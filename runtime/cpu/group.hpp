@@ -15,12 +15,16 @@
 
 namespace logpjit::runtime {
 
+/// In which order the threads of a group run between barriers.
+enum class ThreadOrder { kForward, kBackward };
+
 /// A launch as a group sees it.
 struct GroupWork {
   const char* kernel;  ///< for messages
   device::HostRun* run;
   const void* arguments;
   LaunchShape shape;
+  ThreadOrder order = ThreadOrder::kForward;
 };
 
 /// Thrown through a kernel's frames to end it.

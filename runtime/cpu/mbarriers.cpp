@@ -120,6 +120,15 @@ void mbarrier_arrive_at(Fiber& self, device::u64* state, int rank) {
   apply(self, self.group->blocks()[rank], remote, 1, 0, "mbarrier_arrive_at");
 }
 
+void send_at(Fiber& self, float* to, int rank, float value,
+             device::u64* state) {
+  store_at(self, to, rank, value);
+  auto* remote = reinterpret_cast<device::u64*>(
+      at_rank(self, state, sizeof *state, rank, "send_at"));
+  apply(self, self.group->blocks()[rank], remote, 0,
+        -static_cast<std::int32_t>(sizeof value), "send_at");
+}
+
 void mbarrier_wait(Fiber& self, device::u64* state, std::uint32_t parity) {
   own(self, state, "mbarrier_wait");
   const std::optional<Mbarrier> barrier = unpack(*state);

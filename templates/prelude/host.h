@@ -47,6 +47,7 @@ struct HostAbi {
   void (*mbarrier_wait)(u64* state, u32 parity);
   void (*bulk_load)(void* to, const void* from, u32 bytes, u64* state);
   void (*store_at)(float* to, int rank, float value);
+  void (*send_at)(float* to, int rank, float value, u64* state);
 };
 
 /// What a kernel says of itself when it is bound.
@@ -71,7 +72,7 @@ using HostRun = void(const void* arguments);
   LOGPJIT_KERNEL(block, min_blocks)
 #define LOGPJIT_SPEC(parameter, domain)
 #define LOGPJIT_TUNE(parameter, domain)
-#define LOGPJIT_UNROLL
+#define LOGPJIT_UNROLL _Pragma("GCC unroll 16")
 #define LOGPJIT_NO_UNROLL
 
 namespace logpjit::device {
@@ -132,6 +133,10 @@ LOGPJIT_DEVICE float max_nan(float a, float b) {
   return a == b ? float_of(bits_of(a) & bits_of(b)) : float_of(0x7fffffffu);
 }
 /// Natural logarithm, e^x - 1 and tanh to fp32 accuracy.
+LOGPJIT_DEVICE float settled(float value) { return value; }
+LOGPJIT_DEVICE float max_number(float a, float b) {
+  return a != a || b > a ? b : a;
+}
 LOGPJIT_DEVICE float log_accurate(float x) { return __builtin_logf(x); }
 LOGPJIT_DEVICE float expm1_accurate(float x) { return __builtin_expm1f(x); }
 LOGPJIT_DEVICE float tanh_accurate(float x) { return __builtin_tanhf(x); }
@@ -267,6 +272,13 @@ LOGPJIT_DEVICE void mbarrier_arrive_at(Mbarrier* barrier, int rank) {
   host_abi.mbarrier_arrive_at(&barrier->state, rank);
 }
 /// Returns once the phase of the given parity has completed.
+LOGPJIT_DEVICE void send_at(float* to, int rank, float value,
+                            Mbarrier* barrier) {
+  host_abi.send_at(to, rank, value, &barrier->state);
+}
+LOGPJIT_DEVICE void mbarrier_wait_cluster(Mbarrier* barrier, u32 parity) {
+  host_abi.mbarrier_wait(&barrier->state, parity);
+}
 LOGPJIT_DEVICE void mbarrier_wait(Mbarrier* barrier, u32 parity) {
   host_abi.mbarrier_wait(&barrier->state, parity);
 }
