@@ -23,7 +23,7 @@ LOGPJIT_SPEC(kRows, "0..2")
 LOGPJIT_SPEC(kTemperature, "0 1")
 LOGPJIT_SPEC(kSoftcap, "0 1")
 LOGPJIT_TUNE(kBlock, "128 256 512 1024")
-LOGPJIT_TUNE(kMinBlocks, "1 2 3 4 5 6 8")
+LOGPJIT_TUNE(kMinBlocks, "1..12")
 LOGPJIT_TUNE(kFlight, "1 2 4 8")
 LOGPJIT_KERNEL(kBlock, kMinBlocks)
 row_statistics(const RowStatisticsArguments args) {
@@ -34,8 +34,7 @@ row_statistics(const RowStatisticsArguments args) {
   bool live = storage >= 0;
   if constexpr (kTerms == kTermLogp) {
     live = live && any_live<Id, kVocab, kManyIds, kBlock>(
-                       args.ids, args.ids_per_row, at, thread,
-                       shared_memory<u32>(0));
+                       args.ids, args.ids_per_row, at, thread);
   }
   if (!live) {
     if (thread < 32) write_ignored<Id, kVocab, kTerms>(args, n, at, thread);

@@ -49,24 +49,48 @@ struct RowStatisticsArguments {
   unsigned long long* out_of_range;
 };
 
-/// Upstream gradients and saved statistics are fp32 per row.
+/// Upstream gradients, fp32 per row (of log-probabilities: K per row). Null
+/// data counts as 0.
+struct UpstreamArgument {
+  VectorArgument logp;
+  VectorArgument entropy;
+  VectorArgument lse;
+  VectorArgument squares;
+};
+
+/// Saved statistics are fp32 per row, contiguous.
 struct RowGradientArguments {
   const void* logits;
   RowsArgument rows;
   void* gradient;
   RowsArgument gradient_rows;
+  long long gradient_columns;  ///< row length; zeros from V on
   long long row_count;
   VectorArgument ids;
   long long ids_per_row;
   TransformArgument transform;
+  UpstreamArgument upstream;
   const float* max;
   const float* sum;
   const float* entropy;
   const float* squares;
-  VectorArgument grad_logp;
-  VectorArgument grad_entropy;
-  VectorArgument grad_lse;
-  VectorArgument grad_squares;
+};
+
+/// Values and gradient from one read.
+struct RowFusedArguments {
+  RowStatisticsArguments values;
+  void* gradient;
+  RowsArgument gradient_rows;
+  long long gradient_columns;
+  UpstreamArgument upstream;
+};
+
+/// Floors to compare with: `words` 16-byte words of one or two inputs.
+struct FloorArguments {
+  const void* first;
+  const void* second;
+  void* output;
+  long long words;
 };
 
 }  // namespace logpjit::device

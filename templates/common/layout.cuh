@@ -33,11 +33,45 @@ constexpr int state_members(int terms) {
 constexpr int tree_states(int block) {
   return (block > 256 ? block - 256 : 0) + 8;
 }
-/// Shared memory of a block that sweeps whole rows: the tree's states, then
-/// every lane's total when the row has segments.
+/// Shared memory of a block that sweeps a row: the tree's states, then every
+/// lane's total when the row has segments.
 constexpr int sweep_bytes(long long vocab, int block, int terms) {
   const int totals = segment_count(vocab) > 1 ? kLanes : 0;
   return (tree_states(block) + totals) * state_members(terms) * 4;
+}
+
+/// Chunks of `chunk_words` 16-byte words that cover any row of V elements of
+/// `size` bytes, wherever it starts.
+constexpr int chunk_count(long long vocab, int size, bool aligned,
+                          int chunk_words) {
+  const long long elements = 16 / size;
+  const long long slack = aligned ? 0 : elements - 1;
+  const long long words = (vocab + slack + elements - 1) / elements;
+  return static_cast<int>((words + chunk_words - 1) / chunk_words);
+}
+
+/// Shared memory for the ids that fall into one chunk: at most 512 of 16
+/// bytes, then a count for each warp.
+constexpr int kHitBytes = 512 * 16;
+constexpr int hit_list_bytes(int block) { return kHitBytes + block / 32 * 4; }
+
+/// The fused kernel's rows in flight between forward and gradient warps.
+constexpr int kRowBuffers = 16;
+constexpr int fused_slot_bytes(int size, int cluster) {
+  const int pieces = cluster == 1 ? 1 : 4;
+  const int words = kLanes / (pieces * cluster) * 8 * size / 16 + 8;
+  return pieces * words * 16;
+}
+/// Forward threads that hand their state to another when bits 9 and 8 fold.
+constexpr int fold_states(int forward_threads, int cluster) {
+  const int left = 256 / cluster;
+  return forward_threads > left ? forward_threads - left : 0;
+}
+constexpr int fused_bytes(int size, int cluster, int slots, int forward_threads,
+                          int terms) {
+  const int states = kRowBuffers * 8 + 2 * fold_states(forward_threads, cluster);
+  return slots * (fused_slot_bytes(size, cluster) + 16) + kRowBuffers * 8 +
+         states * state_members(terms) * 4;
 }
 
 }  // namespace logpjit::device

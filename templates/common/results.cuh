@@ -17,6 +17,15 @@ LOGPJIT_DEVICE float log_probability(float logit, float max, float log_sum,
   return (logit - max) * scale.inverse - log_sum;
 }
 
+LOGPJIT_DEVICE float entropy_of(const RowState& state, float log_sum) {
+  const float mean = divide(state.weight * kLn2, state.sum);
+  return is_undefined(state.max) ? not_a_number() : log_sum - mean;
+}
+LOGPJIT_DEVICE float squares_of(const RowState& state) {
+  const float ratio = divide(state.square, state.sum * state.sum);
+  return is_undefined(state.max) ? not_a_number() : ratio;
+}
+
 /// Column of the row's maximum, which lies in `state.group`.
 template <typename Logit, i64 kVocab, bool kSoftcap>
 LOGPJIT_DEVICE i64 find_column(const Logit* row, const RowState& state,
@@ -39,22 +48,30 @@ LOGPJIT_DEVICE void write_values(const RowStatisticsArguments& args, i64 n,
   if (args.max != nullptr) args.max[n] = state.max;
   if (args.sum != nullptr) args.sum[n] = state.sum;
   const bool undefined = is_undefined(state.max);
-  const float nan = not_a_number();
   if constexpr ((kTerms & kTermEntropy) != 0) {
-    const float mean = divide(state.weight * kLn2, state.sum);
-    args.entropy[n] = undefined ? nan : log_sum - mean;
+    args.entropy[n] = entropy_of(state, log_sum);
   }
   if constexpr ((kTerms & kTermLse) != 0) {
-    args.lse[n] = undefined ? nan : state.max * scale.inverse + log_sum;
+    if (args.lse != nullptr) {
+      args.lse[n] = undefined ? not_a_number()
+                              : state.max * scale.inverse + log_sum;
+    }
   }
   if constexpr ((kTerms & kTermSquares) != 0) {
-    const float ratio = divide(state.square, state.sum * state.sum);
-    args.squares[n] = undefined ? nan : ratio;
+    args.squares[n] = squares_of(state);
   }
   if constexpr ((kTerms & kTermArgmax) != 0) {
     args.argmax[n] = undefined ? -1
                                : find_column<Logit, kVocab, kSoftcap>(
                                      row, state, scale);
+  }
+}
+
+/// Counts an ignored id, unless it is the one that callers ignore with.
+LOGPJIT_DEVICE void count_out_of_range(const RowStatisticsArguments& args,
+                                       i64 id) {
+  if (id != args.ignore_id && args.out_of_range != nullptr) {
+    add_relaxed(args.out_of_range, 1);
   }
 }
 
@@ -72,8 +89,8 @@ LOGPJIT_DEVICE void write_logp(const RowStatisticsArguments& args, i64 n,
       const float logit = capped<kSoftcap>(widen(row[id]), scale);
       value = is_undefined(max) ? not_a_number()
                                 : log_probability(logit, max, log_sum, scale);
-    } else if (id != args.ignore_id && args.out_of_range != nullptr) {
-      add_relaxed(args.out_of_range, 1);
+    } else {
+      count_out_of_range(args, id);
     }
     args.logp[n * args.ids_per_row + k] = value;
   }
@@ -104,17 +121,16 @@ LOGPJIT_DEVICE void write_ignored(const RowStatisticsArguments& args, i64 n,
     if (args.max != nullptr) args.max[n] = -infinity();
     if (args.sum != nullptr) args.sum[n] = 0.0f;
     if constexpr ((kTerms & kTermEntropy) != 0) args.entropy[n] = 0.0f;
-    if constexpr ((kTerms & kTermLse) != 0) args.lse[n] = 0.0f;
+    if constexpr ((kTerms & kTermLse) != 0) {
+      if (args.lse != nullptr) args.lse[n] = 0.0f;
+    }
     if constexpr ((kTerms & kTermSquares) != 0) args.squares[n] = 0.0f;
     if constexpr ((kTerms & kTermArgmax) != 0) args.argmax[n] = -1;
   }
   if constexpr ((kTerms & kTermLogp) != 0) {
     for (i64 k = thread; k < args.ids_per_row; k += 32) {
       const i64 id = load_id<Id>(args.ids, at, k);
-      if (!is_live<kVocab>(id) && id != args.ignore_id &&
-          args.out_of_range != nullptr) {
-        add_relaxed(args.out_of_range, 1);
-      }
+      if (!is_live<kVocab>(id)) count_out_of_range(args, id);
       args.logp[n * args.ids_per_row + k] = 0.0f;
     }
   }

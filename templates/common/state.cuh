@@ -32,20 +32,24 @@ LOGPJIT_DEVICE RowState empty_state() {
   return {-infinity(), 0.0f, 0.0f, 0.0f, -1};
 }
 
-/// What to subtract: the maximum, or 0 while every column is masked.
+/// What to subtract: the maximum, or the lowest finite number while every
+/// column is masked, so that -inf minus it is -inf. A NaN among the logits makes
+/// its own term NaN, hence the sum.
 LOGPJIT_DEVICE float anchor(float max) {
-  return max == -infinity() ? 0.0f : max;
+  return max_number(max, -0x1.fffffep+127f);
 }
 
-/// The exponent below which 2^x is 0: products with it are finite.
+/// The exponent below which 2^x is 0: products with it are finite. NaN becomes
+/// the floor; 2^NaN, which multiplies it, is still NaN.
 constexpr float kExponentFloor = -512.0f;
 LOGPJIT_DEVICE float bounded_exponent(float exponent) {
-  return exponent < kExponentFloor ? kExponentFloor : exponent;
+  return max_number(exponent, kExponentFloor);
 }
 
-/// The state's sums about a new anchor, `factor` = 2^exponent.
+/// The state's sums about a new anchor; returns the factor that `sum` must still
+/// be multiplied by.
 template <int kTerms>
-LOGPJIT_DEVICE void rescale(RowState& state, float exponent) {
+LOGPJIT_DEVICE float rescale(RowState& state, float exponent) {
   const float factor = exp2_approx(exponent);
   if constexpr ((kTerms & kTermEntropy) != 0) {
     state.weight =
@@ -54,12 +58,22 @@ LOGPJIT_DEVICE void rescale(RowState& state, float exponent) {
   if constexpr ((kTerms & kTermSquares) != 0) {
     state.square *= factor * factor;
   }
-  state.sum *= factor;
+  return factor;
 }
 
 /// The pairwise sum of eight terms.
 LOGPJIT_DEVICE float sum_of(const float (&x)[kGroup]) {
   return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+}
+
+/// Sum of eight products.
+LOGPJIT_DEVICE float dot_of(const float (&x)[kGroup],
+                            const float (&y)[kGroup]) {
+  const float a = fma(x[1], y[1], x[0] * y[0]);
+  const float b = fma(x[3], y[3], x[2] * y[2]);
+  const float c = fma(x[5], y[5], x[4] * y[4]);
+  const float d = fma(x[7], y[7], x[6] * y[6]);
+  return (a + b) + (c + d);
 }
 
 /// Takes one group of capped logits. The order of operations is fixed here and
@@ -77,21 +91,24 @@ LOGPJIT_DEVICE void take(RowState& state, const float (&x)[kGroup],
   }
   const float max = max_nan(state.max, top);
   const float base = anchor(max);
-  rescale<kTerms>(state, (state.max - base) * to_log2);
+  const float factor =
+      rescale<kTerms>(state, (state.max - base) * to_log2);
   state.max = max;
   float terms[kGroup];
-  float weights[kGroup];
-  float squares[kGroup];
+  float exponents[kGroup];
   LOGPJIT_UNROLL
   for (int i = 0; i < kGroup; ++i) {
     const float exponent = (x[i] - base) * to_log2;
     terms[i] = exp2_approx(exponent);
-    weights[i] = terms[i] * bounded_exponent(exponent);
-    squares[i] = terms[i] * terms[i];
+    exponents[i] = bounded_exponent(exponent);
   }
-  state.sum += sum_of(terms);
-  if constexpr ((kTerms & kTermEntropy) != 0) state.weight += sum_of(weights);
-  if constexpr ((kTerms & kTermSquares) != 0) state.square += sum_of(squares);
+  state.sum = fma(state.sum, factor, sum_of(terms));
+  if constexpr ((kTerms & kTermEntropy) != 0) {
+    state.weight += dot_of(terms, exponents);
+  }
+  if constexpr ((kTerms & kTermSquares) != 0) {
+    state.square += dot_of(terms, terms);
+  }
 }
 
 /// Both states as one. Symmetric bit for bit: two threads that hold the same
@@ -106,9 +123,9 @@ LOGPJIT_DEVICE RowState merge(RowState a, RowState b, float to_log2) {
     both.group = a.max > b.max ? a.group : b.max > a.max ? b.group : first;
   }
   const float base = anchor(both.max);
-  rescale<kTerms>(a, (a.max - base) * to_log2);
-  rescale<kTerms>(b, (b.max - base) * to_log2);
-  both.sum = a.sum + b.sum;
+  const float factor_a = rescale<kTerms>(a, (a.max - base) * to_log2);
+  const float factor_b = rescale<kTerms>(b, (b.max - base) * to_log2);
+  both.sum = a.sum * factor_a + b.sum * factor_b;
   both.weight = a.weight + b.weight;
   both.square = a.square + b.square;
   return both;

@@ -28,6 +28,25 @@ struct StateStore {
     }
   }
 
+  /// The same to the cluster's block `rank`; the bytes arrive at its `barrier`.
+  LOGPJIT_DEVICE void send(int rank, int index, const RowState& state,
+                           Mbarrier* barrier) const {
+    float* at = base + index;
+    send_at(at, rank, state.max, barrier);
+    send_at(at + capacity, rank, state.sum, barrier);
+    int member = 2;
+    if constexpr ((kTerms & kTermEntropy) != 0) {
+      send_at(at + member++ * capacity, rank, state.weight, barrier);
+    }
+    if constexpr ((kTerms & kTermSquares) != 0) {
+      send_at(at + member++ * capacity, rank, state.square, barrier);
+    }
+    if constexpr ((kTerms & kTermArgmax) != 0) {
+      send_at(at + member++ * capacity, rank,
+              float_of(static_cast<u32>(state.group)), barrier);
+    }
+  }
+
   LOGPJIT_DEVICE RowState get(int index) const {
     const float* at = base + index;
     RowState state = empty_state();
@@ -47,8 +66,8 @@ struct StateStore {
   }
 };
 
-/// Shared memory of a block that sweeps whole rows: the lane tree's states,
-/// then every lane's total.
+/// Shared memory of a block that sweeps a row: the lane tree's states, then
+/// every lane's total.
 template <int kTerms, int kBlock>
 LOGPJIT_DEVICE StateStore<kTerms> tree_store() {
   return {shared_memory<float>(0), tree_states(kBlock)};

@@ -18,25 +18,25 @@ LOGPJIT_DEVICE i64 load_id(const VectorArgument& ids, RowPosition at, i64 k) {
   return static_cast<i64>(static_cast<const Id*>(ids.data)[offset]);
 }
 
-/// True in every thread of the block when any of the row's ids is live. Uses
-/// one word of shared memory a warp at `scratch`; two barriers when there is
-/// more than one id.
+/// True in every thread of the block when any of the row's ids is live. Several
+/// ids are voted on: a word of shared memory a warp, two barriers.
 template <typename Id, i64 kVocab, bool kManyIds, int kBlock>
 LOGPJIT_DEVICE bool any_live(const VectorArgument& ids, i64 ids_per_row,
-                             RowPosition at, int thread, u32* scratch) {
+                             RowPosition at, int thread) {
   if constexpr (!kManyIds) {
     return is_live<kVocab>(load_id<Id>(ids, at, 0));
   } else {
+    u32* votes = shared_memory<u32>(0);
     bool mine = false;
     for (i64 k = thread; k < ids_per_row; k += kBlock) {
       mine = mine || is_live<kVocab>(load_id<Id>(ids, at, k));
     }
-    const u32 votes = ballot(mine);
-    if (thread % 32 == 0) scratch[thread / 32] = votes;
+    const u32 vote = ballot(mine);
+    if (thread % 32 == 0) votes[thread / 32] = vote;
     sync_threads();
     u32 all = 0;
     LOGPJIT_UNROLL
-    for (int warp = 0; warp < kBlock / 32; ++warp) all |= scratch[warp];
+    for (int warp = 0; warp < kBlock / 32; ++warp) all |= votes[warp];
     sync_threads();
     return all != 0;
   }

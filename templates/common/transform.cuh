@@ -48,14 +48,16 @@ LOGPJIT_DEVICE float capped(float logit, const RowScale& scale) {
   }
 }
 
-/// d(capped logit) / d(logit).
+/// A gradient with respect to the capped logit as one with respect to the logit:
+/// times 1 - (capped / cap)^2.
 template <bool kSoftcap>
-LOGPJIT_DEVICE float cap_slope(float capped_logit, const RowScale& scale) {
+LOGPJIT_DEVICE float through_cap(float gradient, float capped_logit,
+                                 const RowScale& scale) {
   if constexpr (kSoftcap) {
     const float ratio = divide(capped_logit, scale.cap);
-    return fma(-ratio, ratio, 1.0f);
+    return gradient * fma(-ratio, ratio, 1.0f);
   } else {
-    return 1.0f;
+    return gradient;
   }
 }
 

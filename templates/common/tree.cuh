@@ -69,7 +69,7 @@ LOGPJIT_DEVICE void fold_high_bits(RowState (&lanes)[kLanes / kBlock],
   }
 }
 
-/// The whole tree. Every thread of the block calls it; the result is returned
+/// The whole tree, once a block. Every thread calls it; the result is returned
 /// to every thread of warp 0.
 template <int kTerms, int kBlock>
 LOGPJIT_DEVICE RowState fold_lanes(RowState (&lanes)[kLanes / kBlock],

@@ -184,6 +184,14 @@ LOGPJIT_DEVICE float max_nan(float a, float b) {
   return (a > b || a != a) ? a : b;
 #endif
 }
+/// The value itself, computed here: the compiler may not move what it takes
+/// into a loop that uses it.
+LOGPJIT_DEVICE float settled(float value) {
+  asm volatile("" : "+f"(value));
+  return value;
+}
+/// The larger; the other one if one is NaN.
+LOGPJIT_DEVICE float max_number(float a, float b) { return fmaxf(a, b); }
 /// Natural logarithm, e^x - 1 and tanh to fp32 accuracy.
 LOGPJIT_DEVICE float log_accurate(float x) { return logf(x); }
 LOGPJIT_DEVICE float expm1_accurate(float x) { return expm1f(x); }
@@ -264,16 +272,25 @@ LOGPJIT_DEVICE void mbarrier_arrive_at(Mbarrier* barrier, int rank) {
       "r"(rank)
       : "memory");
 }
-/// Returns once the phase of the given parity has completed.
+/// Returns once the phase of the given parity has completed; sees what this
+/// block's threads and the copy engine wrote before it.
 LOGPJIT_DEVICE void mbarrier_wait(Mbarrier* barrier, u32 parity) {
   asm volatile(
       "{.reg .pred done;\n"
-      "again:\n"
+      "again_%=:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again_%=;}" ::"r"(shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+}
+/// The same; also sees what the cluster's other blocks wrote before it.
+LOGPJIT_DEVICE void mbarrier_wait_cluster(Mbarrier* barrier, u32 parity) {
+  asm volatile(
+      "{.reg .pred done;\n"
+      "again_%=:\n"
       "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], "
       "%1;\n"
-      "@done bra.uni ready;\n"
-      "bra.uni again;\n"
-      "ready:}" ::"r"(shared_address(barrier)),
+      "@!done bra again_%=;}" ::"r"(shared_address(barrier)),
       "r"(parity)
       : "memory");
 }
@@ -294,6 +311,19 @@ LOGPJIT_DEVICE void store_at(float* to, int rank, float value) {
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
       "st.shared::cluster.f32 [remote], %2;}" ::"r"(shared_address(to)),
       "r"(rank), "f"(value)
+      : "memory");
+}
+/// The same without a fence: the four bytes arrive at that block's `barrier`,
+/// which must expect them.
+LOGPJIT_DEVICE void send_at(float* to, int rank, float value,
+                            Mbarrier* barrier) {
+  asm volatile(
+      "{.reg .b32 remote, target;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mapa.shared::cluster.u32 target, %3, %1;\n"
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [remote], %2, "
+      "[target];}" ::"r"(shared_address(to)),
+      "r"(rank), "r"(__float_as_uint(value)), "r"(shared_address(barrier))
       : "memory");
 }
 #endif

@@ -1,0 +1,293 @@
+// The gradient warps of the fused kernel.
+#pragma once
+
+#include "common/fused_shape.cuh"
+#include "common/tree.cuh"
+#include "common/upstream.cuh"
+
+namespace logpjit::device {
+
+/// One gradient thread's share of one row.
+template <typename Shape>
+struct FusedWriter {
+  using Logit = typename Shape::Logit;
+  using RowRing = typename Shape::RowRing;
+  static constexpr int kThreads = Shape::kGradientThreads;
+  static constexpr int kElements = kWordElements<Logit>;
+  static constexpr int kTerms = Shape::kTerms;
+  static constexpr bool kSoftcap = Shape::kSoftcap;
+  static constexpr int kStepWords = RowRing::kPieces * RowRing::kPieceWords;
+
+  const FusedRow<Shape>& row;
+  const RowRing& ring;
+  const RowGradient& coefficients;
+  const RowScale& scale;
+  int thread;
+
+  LOGPJIT_DEVICE float of(float logit) const {
+    return column_gradient<kTerms, kSoftcap>(capped<kSoftcap>(logit, scale),
+                                             coefficients, scale);
+  }
+
+  /// First column that no whole word covers.
+  LOGPJIT_DEVICE static i64 tail_column(const FusedRow<Shape>& row) {
+    return static_cast<i64>(RowRing::kVectorGroups) * kGroup - row.offset();
+  }
+
+  /// Word `index` of the gradient row, from the logits in `raw`.
+  LOGPJIT_DEVICE void put_word(i64 index, const Word& raw,
+                               CachePolicy policy) const {
+    float values[kElements];
+    LOGPJIT_UNROLL
+    for (int e = 0; e < kElements; ++e) values[e] = of(element<Logit>(raw, e));
+    if (Shape::kAligned || index > 0 || row.offset() == 0) {
+      store_with(policy, row.gradient_words() + index, pack<Logit>(values));
+    } else {
+      LOGPJIT_UNROLL
+      for (int e = 0; e < kElements; ++e) {
+        const int column = e - row.offset();
+        if (column >= 0) row.gradient[column] = narrow<Logit>(values[e]);
+      }
+    }
+  }
+
+  /// Words that a thread has in every step, and what lies between two of them
+  /// in the slot and in the row: constants, since a step's words are dealt out
+  /// in whole pieces.
+  static constexpr int kPerStep = kStepWords / kThreads;
+  static constexpr int kPiecesApart = kThreads / RowRing::kPieceWords;
+  static constexpr int kSlotApart =
+      kPiecesApart > 0 ? kPiecesApart * RowRing::kPieceStride : kThreads;
+  static constexpr int kRowApart =
+      kPiecesApart > 0 ? kThreads * Shape::kCluster : kThreads;
+  static constexpr int kStepApart = kStepWords * Shape::kCluster;
+  static_assert(kStepWords % kThreads == 0 &&
+                (RowRing::kPieces == 1 ||
+                 kThreads % RowRing::kPieceWords == 0));
+
+  /// This thread's first word of a step, in the slot and in the row's step 0.
+  LOGPJIT_DEVICE const Word* first_in_slot(const Word* slot, int lead) const {
+    return RowRing::piece_words(slot, thread / RowRing::kPieceWords) +
+           thread % RowRing::kPieceWords - lead;
+  }
+  LOGPJIT_DEVICE i64 first_in_row(int lead) const {
+    return ring.piece_number(0, thread / RowRing::kPieceWords) *
+               RowRing::kPieceWords +
+           thread % RowRing::kPieceWords - lead;
+  }
+
+  /// A step of whole pieces inside the row.
+  LOGPJIT_DEVICE void put_inner_step(const Word* from, Word* to,
+                                     CachePolicy policy) const {
+    LOGPJIT_UNROLL
+    for (int i = 0; i < kPerStep; ++i) {
+      const Word raw = from[i * kSlotApart];
+      float values[kElements];
+      LOGPJIT_UNROLL
+      for (int e = 0; e < kElements; ++e) {
+        values[e] = of(element<Logit>(raw, e));
+      }
+      store_with(policy, to + i * kRowApart, pack<Logit>(values));
+    }
+  }
+
+  /// The row's first or last step: pieces that are cut.
+  LOGPJIT_DEVICE void put_outer_step(i32 step, const Word* slot, int lead,
+                                     CachePolicy policy) const {
+    LOGPJIT_NO_UNROLL
+    for (int i = 0; i < kPerStep; ++i) {
+      const int flat = i * kThreads + thread;
+      const int q = flat / RowRing::kPieceWords;
+      const i32 piece = ring.piece_number(step, q);
+      const i32 j = flat % RowRing::kPieceWords - lead;
+      const auto range = RowRing::written_words(piece, lead);
+      if (j < range.first || j >= range.last) continue;
+      put_word(static_cast<i64>(piece) * RowRing::kPieceWords + j,
+               RowRing::piece_words(slot, q)[j], policy);
+    }
+    put_late_words(step, slot, lead, policy);
+  }
+
+  /// The row's last piece has no successor to write its last words.
+  LOGPJIT_DEVICE void put_late_words(i32 step, const Word* slot, int lead,
+                                     CachePolicy policy) const {
+    if (thread >= lead) return;
+    LOGPJIT_NO_UNROLL
+    for (int q = 0; q < RowRing::kPieces; ++q) {
+      const i32 piece = ring.piece_number(step, q);
+      if (piece != RowRing::kLastPiece) continue;
+      const i32 j = RowRing::kPieceWords - lead + thread;
+      if (j < RowRing::written_words(piece, lead).last) {
+        put_word(static_cast<i64>(piece) * RowRing::kPieceWords + j,
+                 RowRing::piece_words(slot, q)[j], policy);
+      }
+    }
+  }
+
+  /// The columns after the last whole word, straight from memory.
+  LOGPJIT_DEVICE void put_tail() const {
+    const i64 column = tail_column(row) + thread;
+    if (ring.rank == 0 && column < Shape::kVocab) {
+      row.gradient[column] = narrow<Logit>(of(widen(row.logits[column])));
+    }
+  }
+
+  /// Whether thread `thread` of block `rank` is the one that writes `column`.
+  LOGPJIT_DEVICE static bool owns(const FusedRow<Shape>& row, int rank,
+                                  int thread, i64 column, int lead) {
+    const i64 tail = tail_column(row);
+    if (column >= tail) return rank == 0 && column - tail == thread;
+    const i32 word = static_cast<i32>((column + row.offset()) / kElements);
+    i32 piece = (word + lead) / RowRing::kPieceWords;
+    if (piece > RowRing::kLastPiece) piece = RowRing::kLastPiece;
+    if (piece % Shape::kCluster != rank) return false;
+    const i32 j = word - piece * RowRing::kPieceWords;
+    const int q = piece / Shape::kCluster % RowRing::kPieces;
+    const i32 late = j - (RowRing::kPieceWords - lead);
+    const i32 flat = q * RowRing::kPieceWords + j + lead;
+    return (late >= 0 ? late : flat % kThreads) == thread;
+  }
+};
+
+/// Zeros in [first, last) of a row, by one block's gradient threads.
+template <typename Logit>
+LOGPJIT_DEVICE void clear_columns(Logit* row, i64 first, i64 last, int thread,
+                                  int threads) {
+  for (i64 j = first + thread; j < last; j += threads) {
+    row[j] = narrow<Logit>(0.0f);
+  }
+}
+
+/// What one gradient thread does with one row that is read.
+template <typename Shape>
+struct FusedGradient {
+  using Logit = typename Shape::Logit;
+  using Id = typename Shape::Id;
+  using RowRing = typename Shape::RowRing;
+  static constexpr int kTerms = Shape::kTerms;
+  static constexpr bool kSoftcap = Shape::kSoftcap;
+
+  const RowFusedArguments& args;
+  const FusedBarriers<Shape>& barriers;
+  const RowRing& ring;
+  CachePolicy policy;
+  int thread;
+
+  /// The row's final state, once all forward warps have handed theirs over.
+  LOGPJIT_DEVICE RowState wait_for_state(u32 row_number, float to_log2) const {
+    barriers.wait_ready(row_number, thread);
+    RowState state = barriers.states(row_number).get(thread % 8);
+    LOGPJIT_NO_UNROLL
+    for (int mask = 1; mask < 8; mask *= 2) {
+      state = fold_across<kTerms>(state, mask, to_log2);
+    }
+    return state;
+  }
+
+  /// One column's log-probability and, unless the row's gradient is 0, its
+  /// one-hot gradient: by the thread that writes the column.
+  LOGPJIT_DEVICE void finish_target(i64 n, i64 id, const FusedRow<Shape>& row,
+                                    const RowState& state, float log_sum,
+                                    float logit, bool live,
+                                    const GradientTask& task,
+                                    const RowGradient& coefficients,
+                                    const RowScale& scale) const {
+    const float x = capped<kSoftcap>(logit, scale);
+    args.values.logp[n] =
+        is_undefined(state.max)
+            ? not_a_number()
+            : log_probability(x, state.max, log_sum, scale);
+    if (!live || task.target < 0) return;
+    row.gradient[id] = narrow<Logit>(target_gradient<kTerms, kSoftcap>(
+        x, state.sum, task.upstream.logp, coefficients, scale));
+  }
+
+  LOGPJIT_DEVICE void run(i64 n, i64 id, const FusedRow<Shape>& row,
+                          u32 row_number, RingPlace& place) const {
+    const GradientTask task = gradient_task<Id, Shape::kVocab, kTerms, false>(
+        load_upstream<Id, kTerms, false>(args.values.ids, args.upstream,
+                                         row.at),
+        args.values.ids, 1, args.upstream, row.at, thread);
+    const RowScale scale = row.scale(args);
+    const int lead = row.lead();
+    const bool has_id =
+        (kTerms & kTermLogp) != 0 && is_live<Shape::kVocab>(id);
+    const bool owner =
+        has_id && FusedWriter<Shape>::owns(row, ring.rank, thread, id, lead);
+    // Before any store of this row: the gradient may lie over the logits.
+    const float target_logit = owner ? widen(row.logits[id]) : 0.0f;
+
+    const RowState state = wait_for_state(row_number, scale.to_log2);
+    const bool live = task.live && state.max != -infinity();
+    const float log_sum = log_accurate(state.sum);
+    const RowGradient coefficients = row_gradient_of<kTerms>(
+        state.max, state.sum, entropy_of(state, log_sum), squares_of(state),
+        task.upstream, scale);
+    const FusedWriter<Shape> writer{row, ring, coefficients, scale, thread};
+    // Steps whose pieces, and the pieces after them, are whole.
+    constexpr i32 kInnerEnd = RowRing::kVectorGroups / kLanes - 1;
+    Word* to = row.gradient_words() + writer.first_in_row(lead);
+    LOGPJIT_NO_UNROLL
+    for (i32 step = 0; step < RowRing::kSteps; ++step) {
+      mbarrier_wait(barriers.full(place), place.phase);
+      const Word* slot = RowRing::slot(place);
+      if (live && step > 0 && step < kInnerEnd) {
+        writer.put_inner_step(writer.first_in_slot(slot, lead), to, policy);
+      } else if (live) {
+        writer.put_outer_step(step, slot, lead, policy);
+      }
+      to += FusedWriter<Shape>::kStepApart;
+      sync_warp();
+      if (thread % 32 == 0) mbarrier_arrive(barriers.empty(place));
+      RowRing::advance(place);
+    }
+    if (live) {
+      writer.put_tail();
+    } else if (ring.rank == 0) {
+      clear_columns(row.gradient, 0, Shape::kVocab, thread,
+                    Shape::kGradientThreads);
+    }
+    if (owner) {
+      finish_target(n, id, row, state, log_sum, target_logit, live, task,
+                    coefficients, scale);
+    } else if (ring.rank == 0 && thread == 0 && (kTerms & kTermLogp) != 0 &&
+               !has_id) {
+      args.values.logp[n] = 0.0f;
+      count_out_of_range(args.values, id);
+    }
+    if (ring.rank == 0 && thread == 0) {
+      write_values<Logit, Shape::kVocab, kTerms, kSoftcap>(
+          args.values, n, row.logits, state, log_sum, scale);
+    }
+  }
+};
+
+template <typename Shape>
+LOGPJIT_DEVICE void run_gradient(const RowFusedArguments& args,
+                                 const FusedBarriers<Shape>& barriers, int rank,
+                                 int thread, i64 first, i64 stride) {
+  constexpr int kThreads = Shape::kGradientThreads;
+  const typename Shape::RowRing ring{rank};
+  const FusedGradient<Shape> gradient{args, barriers, ring, evict_policy(),
+                                      thread};
+  RingPlace place{0, 0};
+  u32 row_number = 0;
+  i64 next_id = FusedRow<Shape>::next_id(args, first);
+  for (i64 n = first; n < args.values.row_count; n += stride) {
+    const i64 id = next_id;
+    const FusedRow<Shape> row(args, n, id);
+    next_id = FusedRow<Shape>::next_id(args, n + stride);
+    if (row.is_read) gradient.run(n, id, row, row_number++, place);
+    if (rank != 0) continue;
+    if (!row.is_read && thread < 32) {
+      write_ignored<typename Shape::Id, Shape::kVocab, Shape::kTerms>(
+          args.values, n, row.at, thread);
+    }
+    if (row.exists) {
+      clear_columns(row.gradient, row.is_read ? Shape::kVocab : 0,
+                    args.gradient_columns, thread, kThreads);
+    }
+  }
+}
+
+}  // namespace logpjit::device

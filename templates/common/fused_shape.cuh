@@ -1,0 +1,176 @@
+// Parameters, rows and barriers that the roles of the fused kernel share.
+#pragma once
+
+#include "common/ring.cuh"
+#include "common/store.cuh"
+#include "common/targets.cuh"
+
+namespace logpjit::device {
+
+/// Template parameters under one name.
+template <typename LogitType, typename IdType, i64 kVocabulary, int kTermSet,
+          bool kIsAligned, int kRowMap, bool kHasTemperature, bool kHasSoftcap,
+          int kForward, int kGradient, int kBlocks, int kRingSlots>
+struct FusedShape {
+  using Logit = LogitType;
+  using Id = IdType;
+  using RowRing = Ring<Logit, kVocabulary, kIsAligned, kBlocks, kRingSlots>;
+  static constexpr i64 kVocab = kVocabulary;
+  static constexpr int kTerms = kTermSet;
+  static constexpr bool kAligned = kIsAligned;
+  static constexpr int kRows = kRowMap;
+  static constexpr bool kTemperature = kHasTemperature;
+  static constexpr bool kSoftcap = kHasSoftcap;
+  static constexpr int kForwardThreads = kForward;
+  static constexpr int kGradientThreads = kGradient;
+  static constexpr int kCluster = kBlocks;
+  static constexpr int kSlots = kRingSlots;
+  /// Lanes that a forward thread carries.
+  static constexpr int kHeld = kLanes / (kCluster * kForwardThreads);
+};
+
+/// Where one row lies and whether it is read at all.
+template <typename Shape>
+struct FusedRow {
+  using Logit = typename Shape::Logit;
+
+  RowPosition at;
+  bool exists;
+  bool is_read;
+  const Logit* logits;
+  Logit* gradient;
+
+  /// `id` is the row's, from `next_id`.
+  LOGPJIT_DEVICE FusedRow(const RowFusedArguments& args, i64 n, i64 id) {
+    at = vector_position<Shape::kRows>(n, args.values.rows.inner_rows);
+    const i64 storage = storage_row<Shape::kRows>(args.values.rows, n);
+    exists = storage >= 0;
+    is_read = exists;
+    if constexpr (Shape::kTerms == kTermLogp) {
+      is_read = is_read && is_live<Shape::kVocab>(id);
+    }
+    const RowPosition row_at = row_position<Shape::kRows>(
+        exists ? storage : 0, args.values.rows.inner_rows);
+    logits = static_cast<const Logit*>(args.values.logits) +
+             element_offset(args.values.rows, row_at);
+    gradient = static_cast<Logit*>(args.gradient) +
+               element_offset(args.gradient_rows, row_at);
+  }
+
+  /// The id of row `n`, loaded a row ahead by every role; -1 past the end.
+  LOGPJIT_DEVICE static i64 next_id(const RowFusedArguments& args, i64 n) {
+    if constexpr ((Shape::kTerms & kTermLogp) != 0) {
+      if (n < args.values.row_count) {
+        return load_id<typename Shape::Id>(
+            args.values.ids,
+            vector_position<Shape::kRows>(n, args.values.rows.inner_rows), 0);
+      }
+    }
+    return -1;
+  }
+
+  /// Elements between the row's first word and its first element; the same for
+  /// logits and gradient.
+  LOGPJIT_DEVICE int offset() const {
+    if constexpr (Shape::kAligned) {
+      return 0;
+    } else {
+      return static_cast<int>((reinterpret_cast<u64>(logits) & 15) /
+                              sizeof(Logit));
+    }
+  }
+  LOGPJIT_DEVICE const Word* words() const {
+    return reinterpret_cast<const Word*>(logits - offset());
+  }
+  LOGPJIT_DEVICE Word* gradient_words() const {
+    return reinterpret_cast<Word*>(gradient - offset());
+  }
+  /// Words between the last 128-byte line of the gradient and its row.
+  LOGPJIT_DEVICE int lead() const {
+    return static_cast<int>(reinterpret_cast<u64>(gradient) / 16 % 8);
+  }
+  LOGPJIT_DEVICE RowScale scale(const RowFusedArguments& args) const {
+    return row_scale<Shape::kTemperature, Shape::kSoftcap>(
+        args.values.transform, at);
+  }
+};
+
+/// Barriers and row states behind the ring in shared memory.
+template <typename Shape>
+struct FusedBarriers {
+  static constexpr int kTerms = Shape::kTerms;
+  static constexpr int kStateBytes = 8 * state_members(kTerms) * 4;
+  static constexpr int kFullAt = Shape::RowRing::kBytes;
+  static constexpr int kEmptyAt = kFullAt + Shape::kSlots * 8;
+  static constexpr int kReadyAt = kEmptyAt + Shape::kSlots * 8;
+  static constexpr int kStatesAt = kReadyAt + kRowBuffers * 8;
+  static constexpr int kFoldAt = kStatesAt + kRowBuffers * kStateBytes;
+  static constexpr int kFoldStates =
+      fold_states(Shape::kForwardThreads, Shape::kCluster);
+
+  LOGPJIT_DEVICE Mbarrier* full(RingPlace at) const {
+    return shared_memory<Mbarrier>(kFullAt) + at.slot;
+  }
+  LOGPJIT_DEVICE Mbarrier* empty(RingPlace at) const {
+    return shared_memory<Mbarrier>(kEmptyAt) + at.slot;
+  }
+  LOGPJIT_DEVICE Mbarrier* ready(u32 row) const {
+    return shared_memory<Mbarrier>(kReadyAt) + row % kRowBuffers;
+  }
+  /// Until all eight warp states of the row are there. In a cluster they come
+  /// as counted bytes, and one thread arms the barrier for the next row that
+  /// uses its buffer.
+  LOGPJIT_DEVICE void wait_ready(u32 row, int thread) const {
+    mbarrier_wait(ready(row), row / kRowBuffers % 2);
+    if (Shape::kCluster > 1 && thread == 0) {
+      mbarrier_expect(ready(row), kStateBytes);
+    }
+  }
+
+  LOGPJIT_DEVICE void prepare(int thread) const {
+    if (thread == 0) {
+      for (u32 i = 0; i < Shape::kSlots; ++i) {
+        mbarrier_init(full({i, 0}), 1);
+        mbarrier_init(empty({i, 0}), Shape::kGradientThreads / 32);
+      }
+      for (u32 i = 0; i < kRowBuffers; ++i) {
+        mbarrier_init(ready(i), Shape::kCluster > 1 ? 1 : 8);
+        if (Shape::kCluster > 1) mbarrier_expect(ready(i), kStateBytes);
+      }
+      mbarrier_publish();
+    }
+    if constexpr (Shape::kCluster > 1) {
+      sync_cluster();
+    } else {
+      sync_threads();
+    }
+  }
+
+  /// The eight warp states of row number `row`.
+  LOGPJIT_DEVICE StateStore<kTerms> states(u32 row) const {
+    return {shared_memory<float>(
+                kStatesAt + static_cast<int>(row % kRowBuffers) * kStateBytes),
+            8};
+  }
+  /// Scratch for folding bits 9 and 8, two rows deep.
+  LOGPJIT_DEVICE StateStore<kTerms> fold_store(u32 row) const {
+    constexpr int kBytes = kFoldStates * state_members(kTerms) * 4;
+    return {shared_memory<float>(kFoldAt + static_cast<int>(row % 2) * kBytes),
+            kFoldStates};
+  }
+
+  /// Gives one warp's state of a row to all blocks of the cluster.
+  LOGPJIT_DEVICE void publish(u32 row, int slot, const RowState& state) const {
+    const StateStore<kTerms> store = states(row);
+    if constexpr (Shape::kCluster == 1) {
+      store.put(slot, state);
+      mbarrier_arrive(ready(row));
+    } else {
+      for (int rank = 0; rank < Shape::kCluster; ++rank) {
+        store.send(rank, slot, state, ready(row));
+      }
+    }
+  }
+};
+
+}  // namespace logpjit::device

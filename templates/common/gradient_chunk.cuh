@@ -1,0 +1,90 @@
+// One chunk of one row's gradient.
+#pragma once
+
+#include "common/chunk.cuh"
+#include "common/hits.cuh"
+#include "common/upstream.cuh"
+
+namespace logpjit::device {
+
+template <typename Logit, typename Id, i64 kVocab, int kTerms, bool kManyIds,
+          bool kAligned, int kRows, bool kTemperature, bool kSoftcap,
+          bool kAccumulate, int kBlock, int kFlight>
+struct GradientChunk {
+  static constexpr bool kHasHits = kManyIds && (kTerms & kTermLogp) != 0;
+  using RowChunk =
+      Chunk<Logit, kVocab, kAligned, kAccumulate, kBlock, kFlight>;
+
+  const RowGradientArguments& args;
+  int thread;
+
+  /// Chunk `number` of `chunks` of row `n`.
+  LOGPJIT_DEVICE void run(i64 n, int number, int chunks) const {
+    const RowPosition at = vector_position<kRows>(n, args.rows.inner_rows);
+    const RowInputs inputs = load_inputs<Id, kTerms, kManyIds>(args, n, at);
+    const i64 storage = storage_row<kRows>(args.rows, n);
+    if (storage < 0) return;
+    const RowPosition row_at =
+        row_position<kRows>(storage, args.rows.inner_rows);
+    Logit* gradient = static_cast<Logit*>(args.gradient) +
+                      element_offset(args.gradient_rows, row_at);
+    const Logit* row = static_cast<const Logit*>(args.logits) +
+                       element_offset(args.rows, row_at);
+    const RowChunk chunk{row, gradient, number, thread};
+    if (number == chunks - 1) chunk.clear_padding(args.gradient_columns);
+    const GradientTask task = gradient_task<Id, kVocab, kTerms, kManyIds>(
+        inputs, args.ids, args.ids_per_row, args.upstream, at, thread);
+    if (task.live && inputs.max != -infinity()) {
+      write(chunk, at, task, inputs);
+    } else {
+      chunk.clear();
+    }
+  }
+
+  LOGPJIT_DEVICE void write(const RowChunk& chunk, RowPosition at,
+                            const GradientTask& task,
+                            const RowInputs& inputs) const {
+    const RowScale scale =
+        row_scale<kTemperature, kSoftcap>(args.transform, at);
+    const RowGradient coefficients =
+        row_gradient_of<kTerms>(inputs.max, inputs.sum, inputs.entropy,
+                                inputs.squares, task.upstream, scale);
+    const auto of_column = [&](float logit) {
+      return column_gradient<kTerms, kSoftcap>(capped<kSoftcap>(logit, scale),
+                                               coefficients, scale);
+    };
+    if constexpr (kHasHits) {
+      write_hits(chunk, at, coefficients, scale, of_column);
+    } else {
+      chunk.write(of_column, task.target, [&](float logit) {
+        return target_gradient<kTerms, kSoftcap>(
+            capped<kSoftcap>(logit, scale), inputs.sum, task.upstream.logp,
+            coefficients, scale);
+      });
+    }
+  }
+
+  template <typename OfColumn>
+  LOGPJIT_DEVICE void write_hits(const RowChunk& chunk, RowPosition at,
+                                 const RowGradient& coefficients,
+                                 const RowScale& scale,
+                                 OfColumn&& of_column) const {
+    HitList list = hit_list();
+    collect_hits<Logit, Id, kVocab, kAccumulate, kBlock>(
+        list, args, chunk.row, chunk.gradient, at, chunk.first_column(),
+        chunk.end_column(), thread);
+    chunk.rewrite(of_column, [&](auto&& store) {
+      for (int i = thread; i < list.count; i += kBlock) {
+        bool first;
+        const float gain = sum_gains(list, i, first);
+        if (!first) continue;
+        const float x = capped<kSoftcap>(list.hits[i].logit, scale);
+        store(list.hits[i].column, list.hits[i].old,
+              repeated_target_gradient<kTerms, kSoftcap>(x, gain, coefficients,
+                                                         scale));
+      }
+    });
+  }
+};
+
+}  // namespace logpjit::device

@@ -1,0 +1,127 @@
+// Upstream gradients of a row, and whether anything has to be done for it.
+#pragma once
+
+#include "common/gradient.cuh"
+
+namespace logpjit::device {
+
+/// What a gradient kernel loads of a row before any logit.
+struct RowInputs {
+  i64 id;  ///< the row's id when it has one; -1 otherwise
+  Upstream upstream;
+  float max;
+  float sum;
+  float entropy;
+  float squares;
+};
+
+/// What follows from it.
+struct GradientTask {
+  Upstream upstream;
+  i64 target;  ///< the live id when there is one per row, else -1
+  bool live;   ///< false: the gradient row is zeros and is not read
+};
+
+/// Sum of the live ids' upstream gradients, and whether any is not 0. The order
+/// depends on K alone: lane l of a warp adds k = l, l + 32, ..., then the lanes
+/// fold. Every warp does the same.
+template <typename Id, i64 kVocab>
+LOGPJIT_DEVICE bool sum_upstream(const VectorArgument& ids,
+                                 const VectorArgument& gradients, i64 count,
+                                 RowPosition at, int thread, float& total) {
+  const float* upstream = static_cast<const float*>(gradients.data) +
+                          element_offset(gradients, at);
+  float sum = 0.0f;
+  bool any = false;
+  for (i64 k = thread % 32; k < count; k += 32) {
+    if (!is_live<kVocab>(load_id<Id>(ids, at, k))) continue;
+    const float gradient = upstream[k * gradients.item_stride];
+    any = any || gradient != 0.0f;
+    sum += gradient;
+  }
+  LOGPJIT_UNROLL
+  for (int mask = 1; mask < 32; mask *= 2) sum += shuffle_xor(sum, mask);
+  total = sum;
+  return ballot(any) != 0;
+}
+
+LOGPJIT_DEVICE float scalar_or_zero(const VectorArgument& vector,
+                                    RowPosition at) {
+  return vector.data != nullptr ? row_scalar(vector, at) : 0.0f;
+}
+
+/// A row is live when any of its coefficients is not 0; NaN is not.
+template <int kTerms>
+LOGPJIT_DEVICE GradientTask with_row_terms(GradientTask task) {
+  if constexpr ((kTerms & kTermEntropy) != 0) {
+    task.live = task.live || task.upstream.entropy != 0.0f;
+  }
+  if constexpr ((kTerms & kTermLse) != 0) {
+    task.live = task.live || task.upstream.lse != 0.0f;
+  }
+  if constexpr ((kTerms & kTermSquares) != 0) {
+    task.live = task.live || task.upstream.squares != 0.0f;
+  }
+  return task;
+}
+
+/// Ids and upstream gradients of the row at `at`; several ids are left to
+/// `gradient_task`.
+template <typename Id, int kTerms, bool kManyIds>
+LOGPJIT_DEVICE RowInputs load_upstream(const VectorArgument& ids,
+                                       const UpstreamArgument& upstream,
+                                       RowPosition at) {
+  RowInputs row{};
+  row.id = -1;
+  if constexpr ((kTerms & kTermLogp) != 0 && !kManyIds) {
+    row.id = load_id<Id>(ids, at, 0);
+    row.upstream.logp = row_scalar(upstream.logp, at);
+  }
+  if constexpr ((kTerms & kTermEntropy) != 0) {
+    row.upstream.entropy = scalar_or_zero(upstream.entropy, at);
+  }
+  if constexpr ((kTerms & kTermLse) != 0) {
+    row.upstream.lse = scalar_or_zero(upstream.lse, at);
+  }
+  if constexpr ((kTerms & kTermSquares) != 0) {
+    row.upstream.squares = scalar_or_zero(upstream.squares, at);
+  }
+  return row;
+}
+
+/// Everything for row `n` of a backward.
+template <typename Id, int kTerms, bool kManyIds>
+LOGPJIT_DEVICE RowInputs load_inputs(const RowGradientArguments& args, i64 n,
+                                     RowPosition at) {
+  RowInputs row = load_upstream<Id, kTerms, kManyIds>(args.ids, args.upstream,
+                                                      at);
+  row.max = args.max[n];
+  row.sum = args.sum[n];
+  if constexpr ((kTerms & kTermEntropy) != 0) row.entropy = args.entropy[n];
+  if constexpr ((kTerms & kTermSquares) != 0) row.squares = args.squares[n];
+  return row;
+}
+
+/// An upstream gradient of an ignored id counts for nothing, whatever it is.
+template <typename Id, i64 kVocab, int kTerms, bool kManyIds>
+LOGPJIT_DEVICE GradientTask gradient_task(const RowInputs& row,
+                                          const VectorArgument& ids,
+                                          i64 ids_per_row,
+                                          const UpstreamArgument& upstream,
+                                          RowPosition at, int thread) {
+  GradientTask task{row.upstream, -1, false};
+  if constexpr ((kTerms & kTermLogp) != 0) {
+    if constexpr (kManyIds) {
+      task.live = sum_upstream<Id, kVocab>(ids, upstream.logp, ids_per_row, at,
+                                           thread, task.upstream.logp);
+    } else if (is_live<kVocab>(row.id) && row.upstream.logp != 0.0f) {
+      task.target = row.id;
+      task.live = true;
+    } else {
+      task.upstream.logp = 0.0f;
+    }
+  }
+  return with_row_terms<kTerms>(task);
+}
+
+}  // namespace logpjit::device
