@@ -45,20 +45,24 @@ LockFile::LockFile(FileSystem& files, std::string path)
 
 LockFile::~LockFile() = default;
 
-/// Not after a fork (the child would share its parent's locks), not after the
-/// file was removed, and not when someone closed all descriptors.
-bool LockFile::still_ours() const {
+/// Keeps the file open between uses, but not after a fork (the child would
+/// share its parent's locks) nor when it has been removed.
+void LockFile::drop_if_stale() {
+  if (file_ == nullptr) return;
   struct stat status {};
-  return file_ != nullptr && identity_.generation == fork_generation() &&
-         files_.status(file_->number(), status) == 0 &&
-         status.st_dev == identity_.device &&
-         status.st_ino == identity_.inode && status.st_nlink > 0;
+  const bool same = files_.status(file_->number(), status) == 0 &&
+                    status.st_dev == identity_.device &&
+                    status.st_ino == identity_.inode;
+  // Someone closed all descriptors; the number is not ours to close any more.
+  if (!same) file_->release();
+  const bool forked = identity_.generation != fork_generation();
+  if (!same || forked || status.st_nlink == 0) file_.reset();
 }
 
 std::shared_ptr<OpenFile> LockFile::file() {
   const std::lock_guard guard(mutex_);
-  if (still_ours()) return file_;
-  file_.reset();
+  drop_if_stale();
+  if (file_ != nullptr) return file_;
   constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
   auto opened = std::make_shared<OpenFile>(
       files_, files_.open(path_, kFlags, S_IRUSR | S_IWUSR));

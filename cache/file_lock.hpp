@@ -71,7 +71,7 @@ class LockFile {
   };
 
   std::shared_ptr<OpenFile> file();
-  bool still_ours() const;
+  void drop_if_stale();
 
   FileSystem& files_;
   const std::string path_;

@@ -72,16 +72,16 @@ class OpenFile {
   int number() const { return file_; }
   /// The error of the open that made this, 0 when it worked.
   int error() const { return file_ < 0 ? -file_ : 0; }
-  /// 0 or -errno; some file systems report a failed write only here.
-  int close() { return is_open() ? files_->close(release()) : 0; }
-
- private:
+  /// Gives the number up without closing it.
   int release() {
     const int file = file_;
     file_ = -1;
     return file;
   }
+  /// 0 or -errno; some file systems report a failed write only here.
+  int close() { return is_open() ? files_->close(release()) : 0; }
 
+ private:
   FileSystem* files_ = nullptr;
   int file_ = -1;
 };
