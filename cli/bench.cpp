@@ -1,0 +1,129 @@
+// logpjit bench: an operation beside a copy of the same bytes.
+#include "tuning/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+#include "cli/table.hpp"
+#include "cli/write_text.hpp"
+
+namespace logpjit::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using tuning::BenchResult;
+using tuning::Timing;
+
+struct Flags {
+  DeviceFlags where;
+  std::string op = "logp";
+  std::string dtype = "bf16";
+  std::int64_t vocab = 151936;
+  std::int64_t rows = 0;
+  int rounds = 9;
+  std::string json;
+};
+
+constexpr std::int64_t kGpuRows = 8192;
+constexpr std::int64_t kCpuRows = 16;
+
+tuning::BenchRequest make_request(const Flags& flags) {
+  tuning::BenchRequest request;
+  request.spec = parse_op_flag(flags.op);
+  request.spec.logits = parse_float_flag("--dtype", flags.dtype);
+  request.spec.vocab = check_positive("--vocab", flags.vocab);
+  request.measure.rounds =
+      static_cast<int>(check_positive("--rounds", flags.rounds));
+  return request;
+}
+
+double gb_per_s(double bytes, double ms) { return bytes / ms / 1e6; }
+
+Json to_json(const Timing& timing) {
+  return {{"median_ms", timing.median_ms},
+          {"spread", timing.spread},
+          {"rounds_ms", timing.rounds_ms}};
+}
+
+Json to_json(const DeviceInfo& device, const tuning::BenchRequest& request,
+             const BenchResult& result) {
+  return {{"device", device.name},
+          {"software", device.software},
+          {"spec", request.spec.text()},
+          {"rows", request.rows},
+          {"config", result.config},
+          {"logits_bytes", result.logits_bytes},
+          {"buffers", result.buffers},
+          {"prepare_ms", result.prepare_ms},
+          {"operation", to_json(result.operation)},
+          {"copy", to_json(result.copy)},
+          {"operation_to_copy", result.to_copy()},
+          {"max_absolute_error", result.accuracy.max_absolute()},
+          {"max_ulp", result.accuracy.max_ulp()}};
+}
+
+std::vector<std::string> row(const char* what, const Timing& timing,
+                             double bytes, double copy_ms) {
+  return {what, fmt::format("{:.4f}", timing.median_ms),
+          fmt::format("{:.1f} %", 100 * timing.spread),
+          fmt::format("{:.1f}", gb_per_s(bytes, timing.median_ms)),
+          fmt::format("{:.3f}", timing.median_ms / copy_ms)};
+}
+
+void print_table(const DeviceInfo& device, const tuning::BenchRequest& request,
+                 const BenchResult& result) {
+  fmt::print("{}: {} {}, {} x {}, {}\n", device.name, request.spec.op(),
+             name(request.spec.logits), request.rows, request.spec.vocab,
+             result.config);
+  const auto bytes = static_cast<double>(result.logits_bytes);
+  Table table({"", "ms", "spread", "GB/s", "to copy"}, {1, 2, 3, 4});
+  table.add(row("operation (1 read)", result.operation, bytes,
+                result.copy.median_ms));
+  table.add(row("copy (1 read, 1 write)", result.copy, 2 * bytes,
+                result.copy.median_ms));
+  fmt::print("{}", table.text());
+  fmt::print(
+      "prepared in {:.1f} ms; error against float64 at most {:.1e} on "
+      "{} rows\n",
+      result.prepare_ms, result.accuracy.max_absolute(),
+      result.accuracy.count());
+}
+
+int run(const Flags& flags) {
+  tuning::BenchRequest request = make_request(flags);
+  Runtime runtime(flags.where.options());
+  const DeviceInfo& device = runtime.device();
+  const bool cpu = device.id.kind == DeviceKind::kCpu;
+  request.rows = flags.rows == 0 ? (cpu ? kCpuRows : kGpuRows)
+                                 : check_positive("--rows", flags.rows);
+  const BenchResult result = tuning::bench(runtime, request);
+  if (!flags.json.empty()) {
+    write_text(flags.json, to_json(device, request, result).dump(2) + "\n");
+  }
+  print_table(device, request, result);
+  return kSuccess;
+}
+
+}  // namespace
+
+Action attach_bench(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  flags->where.attach_device(app);
+  app.add_option("--op", flags->op, "Operation")->capture_default_str();
+  app.add_option("--dtype", flags->dtype, "Logits: fp32, bf16 or fp16")
+      ->capture_default_str();
+  app.add_option("--vocab", flags->vocab, "Columns")->capture_default_str();
+  app.add_option("--rows", flags->rows, "Rows; 8192, or 16 on the CPU");
+  app.add_option("--rounds", flags->rounds, "Samples of each")
+      ->capture_default_str();
+  app.add_option("--json", flags->json, "Also write the report to this file");
+  flags->where.attach_cache(app);
+  return [flags] { return run(*flags); };
+}
+
+}  // namespace logpjit::cli

@@ -1,0 +1,48 @@
+// logpjit bench on the CPU device: the report, not the speed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace logpjit::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Bench, ReportsTimesAndAccuracy) {
+  const testing::TemporaryDirectory folder;
+  const auto file = folder.path() / "bench.json";
+  const auto result = run_logpjit(
+      shared_cache(), {"bench", "--device", "cpu", "--vocab", "1000", "--rows",
+                       "4", "--rounds", "2", "--json", file.string()});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("to copy"));
+  std::ifstream in(file);
+  const auto report = nlohmann::json::parse(in);
+  EXPECT_EQ(report["rows"], 4);
+  EXPECT_EQ(report["logits_bytes"], 8000);
+  EXPECT_GT(report["operation"]["median_ms"].get<double>(), 0);
+  EXPECT_LT(report["max_absolute_error"].get<double>(), 1e-5);
+}
+
+TEST(Bench, BadSizes) {
+  for (const char* flag : {"--rows", "--vocab", "--rounds"}) {
+    const auto result =
+        run_logpjit(shared_cache(), {"bench", "--device", "cpu", flag, "-2"});
+    EXPECT_EQ(result.code, 2) << flag;
+    EXPECT_THAT(result.err,
+                HasSubstr(std::string(flag) + ": must be 1 or more, got -2"));
+  }
+}
+
+TEST(Bench, OperationsThatCannotBeTimed) {
+  const auto result =
+      run_logpjit(shared_cache(), {"bench", "--device", "cpu", "--op", "kl"});
+  EXPECT_EQ(result.code, 1);
+}
+
+}  // namespace
+}  // namespace logpjit::cli
