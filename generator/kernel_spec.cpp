@@ -26,10 +26,10 @@ constexpr std::array<std::pair<std::string_view, Pass>, 3> kSuffixes{{
     {"", Pass::kForward},
 }};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3>
-    kAliases{{{"logp_entropy", "logp+entropy"},
-              {"kl_forward", "kl"},
-              {"kl_reverse", "kl"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kAliases{
+    {{"logp_entropy", "logp+entropy"},
+     {"kl_forward", "kl"},
+     {"kl_reverse", "kl"}}};
 
 std::string_view name(RowMap rows) {
   switch (rows) {

@@ -38,9 +38,10 @@ LaunchConfig::LaunchConfig(
 }
 
 void LaunchConfig::set(std::string_view entry_name, int value) {
-  const auto at = std::lower_bound(
-      values_.begin(), values_.end(), entry_name,
-      [](const auto& entry, std::string_view key) { return entry.first < key; });
+  const auto at = std::lower_bound(values_.begin(), values_.end(), entry_name,
+                                   [](const auto& entry, std::string_view key) {
+                                     return entry.first < key;
+                                   });
   if (at != values_.end() && at->first == entry_name) {
     at->second = value;
   } else {
@@ -57,9 +58,9 @@ std::optional<int> LaunchConfig::find(std::string_view entry_name) const {
 
 int LaunchConfig::at(std::string_view entry_name) const {
   if (const std::optional<int> value = find(entry_name)) return *value;
-  throw Error(ErrorCode::kInternal,
-              fmt::format("launch configuration '{}' has no '{}'", text(),
-                          entry_name));
+  throw Error(
+      ErrorCode::kInternal,
+      fmt::format("launch configuration '{}' has no '{}'", text(), entry_name));
 }
 
 std::string LaunchConfig::text() const {
@@ -77,9 +78,9 @@ LaunchConfig LaunchConfig::parse(std::string_view text) {
     const std::size_t comma = text.find(',');
     const auto [entry_name, value] = parse_entry(text.substr(0, comma));
     if (config.find(entry_name)) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("launch configuration: '{}' is given twice",
-                              entry_name));
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          fmt::format("launch configuration: '{}' is given twice", entry_name));
     }
     config.set(entry_name, value);
     text.remove_prefix(comma == std::string_view::npos ? text.size()

@@ -19,6 +19,10 @@ struct KernelRow {
 
 constexpr std::array kKernels{
     KernelRow{false, Pass::kForward, false, "row_statistics"},
+    KernelRow{false, Pass::kBackward, false, "row_gradient"},
+    KernelRow{false, Pass::kWithGrad, false, "row_fused"},
+    KernelRow{true, Pass::kForward, false, "kl_statistics"},
+    KernelRow{true, Pass::kBackward, false, "kl_gradient"},
 };
 
 using Value = std::string (*)(const KernelSpec&);
@@ -32,6 +36,12 @@ std::string number(std::int64_t value) { return fmt::format("{}", value); }
 constexpr std::array kValues{
     ValueRow{"logit",
              [](const KernelSpec& s) { return std::string(name(s.logits)); }},
+    ValueRow{"logit_a",
+             [](const KernelSpec& s) { return std::string(name(s.logits)); }},
+    ValueRow{"logit_b",
+             [](const KernelSpec& s) { return std::string(name(s.other)); }},
+    ValueRow{"grad_a", [](const KernelSpec& s) { return number(s.grad_a); }},
+    ValueRow{"grad_b", [](const KernelSpec& s) { return number(s.grad_b); }},
     ValueRow{"id",
              [](const KernelSpec& s) { return std::string(name(s.ids)); }},
     ValueRow{"vocab", [](const KernelSpec& s) { return number(s.vocab); }},
@@ -39,7 +49,8 @@ constexpr std::array kValues{
              [](const KernelSpec& s) {
                return number(static_cast<std::int64_t>(s.terms));
              }},
-    ValueRow{"many_ids", [](const KernelSpec& s) { return number(s.many_ids); }},
+    ValueRow{"many_ids",
+             [](const KernelSpec& s) { return number(s.many_ids); }},
     ValueRow{"aligned", [](const KernelSpec& s) { return number(s.aligned); }},
     ValueRow{"rows",
              [](const KernelSpec& s) {
@@ -48,6 +59,10 @@ constexpr std::array kValues{
     ValueRow{"temperature",
              [](const KernelSpec& s) { return number(s.temperature); }},
     ValueRow{"softcap", [](const KernelSpec& s) { return number(s.softcap); }},
+    ValueRow{"accumulate",
+             [](const KernelSpec& s) {
+               return number(s.store == GradStore::kAccumulate);
+             }},
 };
 
 }  // namespace
@@ -60,9 +75,9 @@ std::string kernel_name(const KernelSpec& spec, const LaunchConfig& config) {
       return std::string(row.kernel);
     }
   }
-  throw Error(ErrorCode::kUnsupported,
-              fmt::format("no kernel serves {} with '{}'", spec.op(),
-                          config.text()));
+  throw Error(
+      ErrorCode::kUnsupported,
+      fmt::format("no kernel serves {} with '{}'", spec.op(), config.text()));
 }
 
 std::string spec_value(const KernelSpec& spec, std::string_view key) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cache/digest.hpp"
 #include "generator/generate.hpp"
 #include "logpjit/error.hpp"
@@ -74,9 +76,17 @@ Built Engine::build(const KernelSpec& spec, const LaunchConfig& config,
 }
 
 Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
+  const RowShape shape = shape_per_row(spec, choice.config);
   Variant variant{.max_rows = choice.max_rows,
                   .config = choice.config,
-                  .shape = shape_per_row(spec, choice.config)};
+                  .shape = shape.launch,
+                  .persistent = shape.persistent};
+  if (shape.persistent) {
+    variant.most_blocks =
+        static_cast<std::uint32_t>(device_->info().multiprocessors) /
+        shape.launch.cluster * shape.launch.cluster;
+    variant.most_blocks = std::max(variant.most_blocks, shape.launch.cluster);
+  }
   const std::string target = device_->target();
   Built built = build(spec, choice.config, target);
   const auto load_built = [&] {

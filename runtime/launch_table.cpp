@@ -1,5 +1,4 @@
-// One row per kernel: defaults measured on an H200, shapes from the templates'
-// own layout functions.
+// One row per kernel: launch shapes from the templates' own layout functions.
 #include "runtime/launch_table.hpp"
 
 #include <fmt/format.h>
@@ -13,74 +12,75 @@
 namespace logpjit::runtime {
 namespace {
 
-using Choices = std::vector<RowChoice> (*)(const KernelSpec&,
-                                           const DeviceInfo&);
-using Shape = LaunchShape (*)(const KernelSpec&, const LaunchConfig&);
+using Shape = RowShape (*)(const KernelSpec&, const LaunchConfig&);
 
 struct LaunchRow {
   std::string_view kernel;
   Shape shape;
 };
 
-std::uint32_t unsigned_at(const LaunchConfig& config, std::string_view name) {
-  return static_cast<std::uint32_t>(config.at(name));
+RowShape plain_shape(int blocks_per_row, int block, int shared_bytes) {
+  return {.launch = {.grid = static_cast<std::uint32_t>(blocks_per_row),
+                     .block = static_cast<std::uint32_t>(block),
+                     .cluster = 1,
+                     .dynamic_shared_bytes =
+                         static_cast<std::uint32_t>(shared_bytes)}};
 }
 
-LaunchShape sweep_shape(const KernelSpec& spec, const LaunchConfig& config) {
+RowShape statistics_shape(const KernelSpec& spec, const LaunchConfig& config) {
   const int block = config.at("block");
-  return {.grid = 1,
-          .block = unsigned_at(config, "block"),
-          .cluster = 1,
-          .dynamic_shared_bytes = static_cast<std::uint32_t>(device::sweep_bytes(
-              spec.vocab, block, static_cast<int>(spec.terms)))};
+  return plain_shape(1, block,
+                     device::sweep_bytes(spec.vocab, block,
+                                         static_cast<int>(spec.terms)));
+}
+
+RowShape gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
+  const int block = config.at("block");
+  const int chunks = device::chunk_count(
+      spec.vocab, static_cast<int>(size_of(spec.logits)), spec.aligned,
+      block * config.at("flight"));
+  const bool hits = spec.many_ids && has(spec.terms, Terms::kLogp);
+  return plain_shape(chunks, block, hits ? device::hit_list_bytes(block) : 0);
+}
+
+RowShape fused_shape(const KernelSpec& spec, const LaunchConfig& config) {
+  const int cluster = config.at("cluster");
+  const int forward = config.at("forward_threads");
+  RowShape shape = plain_shape(
+      cluster, forward + config.at("gradient_threads") + 32,
+      device::fused_bytes(static_cast<int>(size_of(spec.logits)), cluster,
+                          config.at("slots"), forward,
+                          static_cast<int>(spec.terms)));
+  shape.launch.cluster = static_cast<std::uint32_t>(cluster);
+  shape.persistent = true;
+  return shape;
+}
+
+RowShape kl_statistics_shape(const KernelSpec& spec,
+                             const LaunchConfig& config) {
+  const int block = config.at("block");
+  return plain_shape(1, block, device::kl_sweep_bytes(spec.vocab, block));
+}
+
+RowShape kl_gradient_shape(const KernelSpec& spec,
+                           const LaunchConfig& config) {
+  const int block = config.at("block");
+  return plain_shape(
+      device::group_chunk_count(spec.vocab, block * config.at("flight")), block,
+      0);
 }
 
 constexpr std::array kLaunches{
-    LaunchRow{"row_statistics", sweep_shape},
-};
-
-/// Blocks of 512 threads reach the read bandwidth with 32 registers; more terms
-/// or wider logits need more registers, hence fewer blocks a multiprocessor.
-LaunchConfig sweep_config(const KernelSpec& spec) {
-  if (spec.vocab <= device::kTileColumns / 2) {
-    return {{"block", 128}, {"min_blocks", 8}, {"flight", 4}};
-  }
-  const bool few = spec.terms == Terms::kLogp ||
-                   spec.terms == Terms::kEntropy ||
-                   spec.terms == (Terms::kLogp | Terms::kEntropy);
-  const bool light = few && spec.logits != DType::kFp32 && !spec.softcap;
-  return {{"block", 512}, {"min_blocks", light ? 4 : 2}, {"flight", 2}};
-}
-
-std::vector<RowChoice> forward_choices(const KernelSpec& spec,
-                                       const DeviceInfo&) {
-  return {{.config = sweep_config(spec)}};
-}
-
-struct ChoiceRow {
-  bool kl;
-  Pass pass;
-  Choices choices;
-};
-
-constexpr std::array kChoices{
-    ChoiceRow{false, Pass::kForward, forward_choices},
+    LaunchRow{"row_statistics", statistics_shape},
+    LaunchRow{"row_gradient", gradient_shape},
+    LaunchRow{"row_fused", fused_shape},
+    LaunchRow{"kl_statistics", kl_statistics_shape},
+    LaunchRow{"kl_gradient", kl_gradient_shape},
 };
 
 }  // namespace
 
-std::vector<RowChoice> default_choices(const KernelSpec& spec,
-                                       const DeviceInfo& device) {
-  for (const ChoiceRow& row : kChoices) {
-    if (row.kl == has(spec.terms, Terms::kKl) && row.pass == spec.pass) {
-      return row.choices(spec, device);
-    }
-  }
-  throw Error(ErrorCode::kUnsupported,
-              fmt::format("no kernel serves {}", spec.op()));
-}
-
-LaunchShape shape_per_row(const KernelSpec& spec, const LaunchConfig& config) {
+RowShape shape_per_row(const KernelSpec& spec, const LaunchConfig& config) {
   const std::string kernel = generator::kernel_name(spec, config);
   for (const LaunchRow& row : kLaunches) {
     if (row.kernel == kernel) return row.shape(spec, config);

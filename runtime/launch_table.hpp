@@ -23,8 +23,17 @@ struct RowChoice {
 std::vector<RowChoice> default_choices(const KernelSpec& spec,
                                        const DeviceInfo& device);
 
-/// The part of a launch that depends on spec and config only; `grid` is then
-/// blocks per row.
-LaunchShape shape_per_row(const KernelSpec& spec, const LaunchConfig& config);
+/// The part of a launch that depends on spec and config only.
+struct RowShape {
+  LaunchShape launch;  ///< grid = blocks per row
+  /// Blocks stay and take rows in turn, one cluster (or block) a
+  /// multiprocessor; else every row has blocks of its own.
+  bool persistent = false;
+};
+RowShape shape_per_row(const KernelSpec& spec, const LaunchConfig& config);
+
+/// Whether a row and the next one's beginning fit into a multiprocessor's (or
+/// two's) shared memory, and the fused kernel serves the specification.
+bool fits_on_chip(const KernelSpec& spec, const DeviceInfo& device);
 
 }  // namespace logpjit::runtime

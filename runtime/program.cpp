@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <algorithm>
 
 #include "logpjit/error.hpp"
 
@@ -20,13 +20,14 @@ void Program::launch_bytes(std::int64_t rows, CUstream_st* stream,
                            const void* arguments, std::size_t bytes) const {
   const Variant& chosen = variant(rows);
   LaunchShape shape = chosen.shape;
-  if (rows > std::numeric_limits<std::int32_t>::max() / shape.grid) {
+  const std::int64_t most_rows = chosen.most_blocks / shape.grid;
+  if (rows > most_rows && !chosen.persistent) {
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("{}: {} rows need more than 2^31 - 1 blocks; split "
                             "the call",
                             spec_.op(), rows));
   }
-  shape.grid *= static_cast<std::uint32_t>(rows);
+  shape.grid *= static_cast<std::uint32_t>(std::min(rows, most_rows));
   device_.launch(*chosen.function, shape, stream, arguments, bytes);
 }
 

@@ -19,6 +19,9 @@ struct Variant {
   std::int64_t max_rows = INT64_MAX;
   LaunchConfig config;
   LaunchShape shape;  ///< grid = blocks per row
+  /// Most blocks of a launch; they take rows in turn when there are more.
+  std::uint32_t most_blocks = INT32_MAX;
+  bool persistent = false;
   std::shared_ptr<const Function> function{};
   std::shared_ptr<const cache::Image> image{};
   cache::Origin origin = cache::Origin::kCompiled;

@@ -48,9 +48,9 @@ row_statistics(const RowStatisticsArguments args) {
   RowState lanes[kLanes / kBlock];
   const RowSweep<Logit, kAligned, kVocab, kTerms, kSoftcap, kBlock, kFlight>
       sweep{row, scale, thread};
-  sweep.take_row(lanes, row_totals<kTerms, kBlock>());
+  sweep.take_row(lanes, row_totals<RowFold<kTerms>, kBlock>());
   const RowState state =
-      fold_lanes<kTerms, kBlock>(lanes, thread, scale.to_log2);
+      fold_lanes<kBlock>(lanes, thread, RowFold<kTerms>{scale.to_log2});
   if (thread < 32) {
     write_row<Logit, Id, kVocab, kTerms, kSoftcap>(args, n, row, state, scale,
                                                    at, thread);

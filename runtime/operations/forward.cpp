@@ -1,19 +1,15 @@
 // Values and statistics: checks, specification, arguments, launch.
-#include <fmt/format.h>
+#include "runtime/operations/forward.hpp"
 
-#include "logpjit/error.hpp"
-#include "logpjit/operations.hpp"
-#include "runtime/engine.hpp"
+#include <vector>
+
 #include "runtime/operations/check.hpp"
-#include "runtime/operations/transform.hpp"
 
 namespace logpjit {
 namespace {
 
 using runtime::Named;
 using runtime::RowSpace;
-
-constexpr std::string_view kOp = "forward";
 
 struct TermOutput {
   Terms term;
@@ -33,23 +29,23 @@ std::vector<TermOutput> term_outputs(const RowForward& call) {
 }
 
 /// Terms of the outputs that are given, each checked.
-Terms check_outputs(const RowForward& call, DeviceId device, RowSpace& space,
-                    int id_dimensions) {
+Terms check_outputs(std::string_view op, const RowForward& call,
+                    DeviceId device, RowSpace& space, int id_dimensions) {
   Terms terms = Terms::kNone;
   std::vector<Named> outputs;
   for (const TermOutput& output : term_outputs(call)) {
     if (!output.tensor.given()) continue;
     const Named named{output.name, output.tensor};
-    runtime::check_tensor(kOp, device, named);
-    runtime::check_dtype(kOp, named, {output.dtype});
-    runtime::check_contiguous(kOp, named);
+    runtime::check_tensor(op, device, named);
+    runtime::check_dtype(op, named, {output.dtype});
+    runtime::check_contiguous(op, named);
     space.add_vector(output.name, output.tensor,
                      output.term == Terms::kLogp ? id_dimensions : 0);
     terms = terms | output.term;
     outputs.push_back(named);
   }
-  if (outputs.empty()) runtime::refuse(kOp, "outputs", "none is given");
-  runtime::check_no_overlap(kOp, outputs,
+  if (outputs.empty()) runtime::refuse(op, "outputs", "none is given");
+  runtime::check_no_overlap(op, outputs,
                             {{"logits", call.logits},
                              {"ids", call.ids},
                              {"row_index", call.row_index},
@@ -58,49 +54,66 @@ Terms check_outputs(const RowForward& call, DeviceId device, RowSpace& space,
   return terms == Terms::kNone ? Terms::kLse : terms;
 }
 
+void set_outputs(const RowForward& call,
+                 device::RowStatisticsArguments& arguments) {
+  const auto floats = [](const TensorView& tensor) {
+    return static_cast<float*>(tensor.data);
+  };
+  arguments.logp = floats(call.logp);
+  arguments.entropy = floats(call.entropy);
+  arguments.lse = floats(call.lse);
+  arguments.squares = floats(call.squares);
+  arguments.argmax = static_cast<long long*>(call.argmax.data);
+  arguments.max = floats(call.max);
+  arguments.sum = floats(call.sum);
+  arguments.out_of_range =
+      static_cast<unsigned long long*>(call.out_of_range.data);
+}
+
 }  // namespace
 
-void forward(Runtime& runtime, const RowForward& call, CUstream_st* stream) {
-  runtime::Engine& engine = runtime.engine();
-  const DeviceId device = engine.device().info().id;
-  runtime::check_matrix(kOp, device, {"logits", call.logits});
-  RowSpace space(kOp, device, call.logits, call.row_index);
+namespace runtime {
 
-  KernelSpec spec;
+RowValuesCall check_values(std::string_view op, Engine& engine,
+                           const RowForward& call) {
+  const DeviceId device = engine.device().info().id;
+  check_matrix(op, device, {"logits", call.logits});
+  RowValuesCall made{.space = RowSpace(op, device, call.logits,
+                                       call.row_index)};
+  RowSpace& space = made.space;
+  KernelSpec& spec = made.spec;
   spec.pass = Pass::kForward;
   spec.logits = call.logits.dtype;
-  spec.vocab = runtime::check_vocab(kOp, call.logits, call.vocab);
-  spec.aligned = runtime::is_aligned(call.logits);
+  spec.vocab = check_vocab(op, call.logits, call.vocab);
+  spec.aligned = is_aligned(call.logits);
 
-  device::RowStatisticsArguments arguments{};
+  device::RowStatisticsArguments& arguments = made.arguments;
   arguments.logits = call.logits.data;
   arguments.rows =
       space.rows_argument(space.add_matrix("logits", call.logits));
   arguments.row_count = space.rows();
   arguments.ignore_id = call.ignore_id;
+  made.ids = check_ids(op, device, call.ids, call.logp.given(), space);
+  spec.ids = made.ids.dtype;
+  spec.many_ids = made.ids.per_row > 1;
+  arguments.ids = made.ids.vector;
+  arguments.ids_per_row = made.ids.per_row;
+  arguments.transform =
+      check_transform(op, device, call.transform, space, spec);
+  spec.terms = check_outputs(op, call, device, space, made.ids.trailing);
+  set_outputs(call, arguments);
+  return made;
+}
 
-  const bool wants_ids = call.logp.given();
-  runtime::IdsArgument ids =
-      runtime::check_ids(kOp, device, call.ids, wants_ids, space);
-  spec.ids = ids.dtype;
-  spec.many_ids = ids.per_row > 1;
-  arguments.ids = ids.vector;
-  arguments.ids_per_row = ids.per_row;
-  arguments.transform = runtime::check_transform(kOp, device, call.transform,
-                                                 space, spec);
-  spec.terms = check_outputs(call, device, space, ids.trailing);
-  arguments.logp = static_cast<float*>(call.logp.data);
-  arguments.entropy = static_cast<float*>(call.entropy.data);
-  arguments.lse = static_cast<float*>(call.lse.data);
-  arguments.squares = static_cast<float*>(call.squares.data);
-  arguments.argmax = static_cast<long long*>(call.argmax.data);
-  arguments.max = static_cast<float*>(call.max.data);
-  arguments.sum = static_cast<float*>(call.sum.data);
-  arguments.out_of_range =
-      static_cast<unsigned long long*>(call.out_of_range.data);
-  spec.rows = space.map();
-  if (space.rows() == 0) return;
-  engine.program(spec).launch(space.rows(), stream, arguments);
+}  // namespace runtime
+
+void forward(Runtime& runtime, const RowForward& call, CUstream_st* stream) {
+  runtime::Engine& engine = runtime.engine();
+  runtime::RowValuesCall made =
+      runtime::check_values("forward", engine, call);
+  made.spec.rows = made.space.map();
+  if (made.space.rows() == 0) return;
+  engine.program(made.spec).launch(made.space.rows(), stream, made.arguments);
 }
 
 }  // namespace logpjit

@@ -85,6 +85,44 @@ struct RowFusedArguments {
   UpstreamArgument upstream;
 };
 
+/// One of the two distributions of a KL divergence.
+struct SideArgument {
+  const void* logits;
+  RowsArgument rows;
+  TransformArgument transform;
+};
+
+/// KL(A || B) per row, and what its gradient needs. Null = not wanted.
+struct KlStatisticsArguments {
+  SideArgument a;
+  SideArgument b;
+  long long row_count;
+  float* kl;
+  float* max_a;
+  float* sum_a;
+  float* max_b;
+  float* sum_b;
+};
+
+/// Gradients of either side or both; `upstream` is fp32 per row.
+struct KlGradientArguments {
+  SideArgument a;
+  SideArgument b;
+  void* gradient_a;
+  RowsArgument gradient_a_rows;
+  long long gradient_a_columns;
+  void* gradient_b;
+  RowsArgument gradient_b_rows;
+  long long gradient_b_columns;
+  long long row_count;
+  VectorArgument upstream;
+  const float* kl;
+  const float* max_a;
+  const float* sum_a;
+  const float* max_b;
+  const float* sum_b;
+};
+
 /// Floors to compare with: `words` 16-byte words of one or two inputs.
 struct FloorArguments {
   const void* first;

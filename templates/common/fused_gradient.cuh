@@ -176,12 +176,8 @@ struct FusedGradient {
   /// The row's final state, once all forward warps have handed theirs over.
   LOGPJIT_DEVICE RowState wait_for_state(u32 row_number, float to_log2) const {
     barriers.wait_ready(row_number, thread);
-    RowState state = barriers.states(row_number).get(thread % 8);
-    LOGPJIT_NO_UNROLL
-    for (int mask = 1; mask < 8; mask *= 2) {
-      state = fold_across<kTerms>(state, mask, to_log2);
-    }
-    return state;
+    return fold_warp(barriers.states(row_number).get(thread % 8), 3,
+                     typename Shape::Fold{to_log2});
   }
 
   /// One column's log-probability and, unless the row's gradient is 0, its

@@ -150,35 +150,33 @@ template <typename Shape>
 LOGPJIT_DEVICE void hand_over(const FusedBarriers<Shape>& barriers,
                               RowState (&lanes)[Shape::kHeld], u32 row_number,
                               int rank, int thread, float to_log2) {
-  constexpr int kTerms = Shape::kTerms;
   constexpr int kLeft = 256 / Shape::kCluster;  // threads after bits 9 and 8
+  const typename Shape::Fold fold{to_log2};
   LOGPJIT_UNROLL
   for (int half = Shape::kHeld / 2; half >= 1; half /= 2) {
     LOGPJIT_UNROLL
     for (int i = 0; i < half; ++i) {
-      lanes[i] = merge<kTerms>(lanes[i], lanes[i + half], to_log2);
+      lanes[i] = fold.merge(lanes[i], lanes[i + half]);
     }
   }
   RowState state = lanes[0];
   if constexpr (Shape::kForwardThreads > kLeft) {
-    const StateStore<kTerms> store = barriers.fold_store(row_number);
+    const auto store = barriers.fold_store(row_number);
     if (thread >= kLeft) store.put(thread - kLeft, state);
     sync_named(1, Shape::kForwardThreads);
     if (thread >= kLeft) return;
     if constexpr (Shape::kForwardThreads == 2 * kLeft) {
-      state = merge<kTerms>(state, store.get(thread), to_log2);
+      state = fold.merge(state, store.get(thread));
     } else {
-      const RowState low =
-          merge<kTerms>(state, store.get(thread + kLeft), to_log2);
-      const RowState high = merge<kTerms>(
-          store.get(thread), store.get(thread + 2 * kLeft), to_log2);
-      state = merge<kTerms>(low, high, to_log2);
+      const RowState low = fold.merge(state, store.get(thread + kLeft));
+      const RowState high =
+          fold.merge(store.get(thread), store.get(thread + 2 * kLeft));
+      state = fold.merge(low, high);
     }
   }
-  state = fold_warp<kTerms>(state, to_log2);
+  state = fold_warp(state, 5, fold);
   if (thread % 32 == 0) {
-    const int slot = thread / 32 + 4 * rank;
-    barriers.publish(row_number, slot, state);
+    barriers.publish(row_number, thread / 32 + 4 * rank, state);
   }
 }
 

@@ -14,6 +14,7 @@ template <typename LogitType, typename IdType, i64 kVocabulary, int kTermSet,
 struct FusedShape {
   using Logit = LogitType;
   using Id = IdType;
+  using Fold = RowFold<kTermSet>;
   using RowRing = Ring<Logit, kVocabulary, kIsAligned, kBlocks, kRingSlots>;
   static constexpr i64 kVocab = kVocabulary;
   static constexpr int kTerms = kTermSet;
@@ -98,8 +99,8 @@ struct FusedRow {
 /// Barriers and row states behind the ring in shared memory.
 template <typename Shape>
 struct FusedBarriers {
-  static constexpr int kTerms = Shape::kTerms;
-  static constexpr int kStateBytes = 8 * state_members(kTerms) * 4;
+  using Fold = typename Shape::Fold;
+  static constexpr int kStateBytes = 8 * Fold::kMembers * 4;
   static constexpr int kFullAt = Shape::RowRing::kBytes;
   static constexpr int kEmptyAt = kFullAt + Shape::kSlots * 8;
   static constexpr int kReadyAt = kEmptyAt + Shape::kSlots * 8;
@@ -147,21 +148,21 @@ struct FusedBarriers {
   }
 
   /// The eight warp states of row number `row`.
-  LOGPJIT_DEVICE StateStore<kTerms> states(u32 row) const {
+  LOGPJIT_DEVICE StateStore<Fold> states(u32 row) const {
     return {shared_memory<float>(
                 kStatesAt + static_cast<int>(row % kRowBuffers) * kStateBytes),
             8};
   }
   /// Scratch for folding bits 9 and 8, two rows deep.
-  LOGPJIT_DEVICE StateStore<kTerms> fold_store(u32 row) const {
-    constexpr int kBytes = kFoldStates * state_members(kTerms) * 4;
+  LOGPJIT_DEVICE StateStore<Fold> fold_store(u32 row) const {
+    constexpr int kBytes = kFoldStates * Fold::kMembers * 4;
     return {shared_memory<float>(kFoldAt + static_cast<int>(row % 2) * kBytes),
             kFoldStates};
   }
 
   /// Gives one warp's state of a row to all blocks of the cluster.
   LOGPJIT_DEVICE void publish(u32 row, int slot, const RowState& state) const {
-    const StateStore<kTerms> store = states(row);
+    const StateStore<Fold> store = states(row);
     if constexpr (Shape::kCluster == 1) {
       store.put(slot, state);
       mbarrier_arrive(ready(row));

@@ -50,6 +50,18 @@ constexpr int chunk_count(long long vocab, int size, bool aligned,
   return static_cast<int>((words + chunk_words - 1) / chunk_words);
 }
 
+/// Chunks of `chunk_groups` groups that cover a row of V columns.
+constexpr int group_chunk_count(long long vocab, int chunk_groups) {
+  return (group_count(vocab) + chunk_groups - 1) / chunk_groups;
+}
+
+/// Members of the KL state; shared memory of a block that sweeps two rows.
+constexpr int kKlMembers = 5;
+constexpr int kl_sweep_bytes(long long vocab, int block) {
+  const int totals = segment_count(vocab) > 1 ? kLanes : 0;
+  return (tree_states(block) + totals) * kKlMembers * 4;
+}
+
 /// Shared memory for the ids that fall into one chunk: at most 512 of 16
 /// bytes, then a count for each warp.
 constexpr int kHitBytes = 512 * 16;

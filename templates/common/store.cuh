@@ -1,4 +1,4 @@
-// Row states in shared memory.
+// Row states in shared memory, and what a reduction must know of a state.
 #pragma once
 
 #include "common/layout.cuh"
@@ -6,76 +6,91 @@
 
 namespace logpjit::device {
 
-/// `capacity` row states at `base`, one array a member.
+/// A fold names a kind of state: its members as floats, and how two merge. The
+/// lane tree and the stores work with any fold.
 template <int kTerms>
+struct RowFold {
+  using State = RowState;
+  static constexpr int kMembers = state_members(kTerms);
+
+  float to_log2;
+
+  LOGPJIT_DEVICE static void pack(const State& state,
+                                  float (&members)[kMembers]) {
+    members[0] = state.max;
+    members[1] = state.sum;
+    int next = 2;
+    if constexpr ((kTerms & kTermEntropy) != 0) members[next++] = state.weight;
+    if constexpr ((kTerms & kTermSquares) != 0) members[next++] = state.square;
+    if constexpr ((kTerms & kTermArgmax) != 0) {
+      members[next++] = float_of(static_cast<u32>(state.group));
+    }
+  }
+  LOGPJIT_DEVICE static State unpack(const float (&members)[kMembers]) {
+    State state = empty_state();
+    state.max = members[0];
+    state.sum = members[1];
+    int next = 2;
+    if constexpr ((kTerms & kTermEntropy) != 0) state.weight = members[next++];
+    if constexpr ((kTerms & kTermSquares) != 0) state.square = members[next++];
+    if constexpr ((kTerms & kTermArgmax) != 0) {
+      state.group = static_cast<i32>(bits_of(members[next++]));
+    }
+    return state;
+  }
+  LOGPJIT_DEVICE State merge(const State& a, const State& b) const {
+    return device::merge<kTerms>(a, b, to_log2);
+  }
+};
+
+/// `capacity` states at `base`, one array a member.
+template <typename Fold>
 struct StateStore {
+  using State = typename Fold::State;
+
   float* base;
   int capacity;
 
-  LOGPJIT_DEVICE void put(int index, const RowState& state) const {
-    float* at = base + index;
-    at[0] = state.max;
-    at[capacity] = state.sum;
-    int member = 2;
-    if constexpr ((kTerms & kTermEntropy) != 0) {
-      at[member++ * capacity] = state.weight;
-    }
-    if constexpr ((kTerms & kTermSquares) != 0) {
-      at[member++ * capacity] = state.square;
-    }
-    if constexpr ((kTerms & kTermArgmax) != 0) {
-      at[member++ * capacity] = float_of(static_cast<u32>(state.group));
+  LOGPJIT_DEVICE void put(int index, const State& state) const {
+    float members[Fold::kMembers];
+    Fold::pack(state, members);
+    LOGPJIT_UNROLL
+    for (int i = 0; i < Fold::kMembers; ++i) {
+      base[i * capacity + index] = members[i];
     }
   }
 
   /// The same to the cluster's block `rank`; the bytes arrive at its `barrier`.
-  LOGPJIT_DEVICE void send(int rank, int index, const RowState& state,
+  LOGPJIT_DEVICE void send(int rank, int index, const State& state,
                            Mbarrier* barrier) const {
-    float* at = base + index;
-    send_at(at, rank, state.max, barrier);
-    send_at(at + capacity, rank, state.sum, barrier);
-    int member = 2;
-    if constexpr ((kTerms & kTermEntropy) != 0) {
-      send_at(at + member++ * capacity, rank, state.weight, barrier);
-    }
-    if constexpr ((kTerms & kTermSquares) != 0) {
-      send_at(at + member++ * capacity, rank, state.square, barrier);
-    }
-    if constexpr ((kTerms & kTermArgmax) != 0) {
-      send_at(at + member++ * capacity, rank,
-              float_of(static_cast<u32>(state.group)), barrier);
+    float members[Fold::kMembers];
+    Fold::pack(state, members);
+    LOGPJIT_UNROLL
+    for (int i = 0; i < Fold::kMembers; ++i) {
+      send_at(base + i * capacity + index, rank, members[i], barrier);
     }
   }
 
-  LOGPJIT_DEVICE RowState get(int index) const {
-    const float* at = base + index;
-    RowState state = empty_state();
-    state.max = at[0];
-    state.sum = at[capacity];
-    int member = 2;
-    if constexpr ((kTerms & kTermEntropy) != 0) {
-      state.weight = at[member++ * capacity];
+  LOGPJIT_DEVICE State get(int index) const {
+    float members[Fold::kMembers];
+    LOGPJIT_UNROLL
+    for (int i = 0; i < Fold::kMembers; ++i) {
+      members[i] = base[i * capacity + index];
     }
-    if constexpr ((kTerms & kTermSquares) != 0) {
-      state.square = at[member++ * capacity];
-    }
-    if constexpr ((kTerms & kTermArgmax) != 0) {
-      state.group = static_cast<i32>(bits_of(at[member++ * capacity]));
-    }
-    return state;
+    return Fold::unpack(members);
   }
 };
 
 /// Shared memory of a block that sweeps a row: the lane tree's states, then
 /// every lane's total.
-template <int kTerms, int kBlock>
-LOGPJIT_DEVICE StateStore<kTerms> tree_store() {
+template <typename Fold, int kBlock>
+LOGPJIT_DEVICE StateStore<Fold> tree_store() {
   return {shared_memory<float>(0), tree_states(kBlock)};
 }
-template <int kTerms, int kBlock>
-LOGPJIT_DEVICE StateStore<kTerms> row_totals() {
-  constexpr int kBytes = tree_states(kBlock) * state_members(kTerms) * 4;
-  return {shared_memory<float>(kBytes), kLanes};
+template <typename Fold, int kBlock>
+LOGPJIT_DEVICE StateStore<Fold> row_totals() {
+  return {shared_memory<float>(tree_states(kBlock) * Fold::kMembers * 4),
+          kLanes};
 }
 
 }  // namespace logpjit::device

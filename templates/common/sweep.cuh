@@ -94,7 +94,7 @@ struct RowSweep {
   /// The whole row. Between segments a lane's total waits in `totals`, its own
   /// places in shared memory, to spare registers in the loop.
   LOGPJIT_DEVICE void take_row(RowState (&lanes)[kHeld],
-                               const StateStore<kTerms>& totals) const {
+                               const StateStore<RowFold<kTerms>>& totals) const {
     LOGPJIT_NO_UNROLL
     for (int segment = 0; segment < segment_count(kVocab); ++segment) {
       const i32 first = segment * segment_tiles(kVocab);

@@ -36,13 +36,13 @@ LOGPJIT_DEVICE RowScale row_scale(const TransformArgument& transform,
   return scale;
 }
 
-/// The capped logit. Infinities pass: a masked (-inf) column stays masked, and
+/// The capped logit; a cap of 0 is none. Infinities pass: a masked (-inf) column stays masked, and
 /// +inf is not hidden.
 template <bool kSoftcap>
 LOGPJIT_DEVICE float capped(float logit, const RowScale& scale) {
   if constexpr (kSoftcap) {
     const float soft = scale.cap * tanh_accurate(divide(logit, scale.cap));
-    return logit - logit == 0.0f ? soft : logit;
+    return logit - logit == 0.0f && scale.cap != 0.0f ? soft : logit;
   } else {
     return logit;
   }
@@ -55,7 +55,7 @@ LOGPJIT_DEVICE float through_cap(float gradient, float capped_logit,
                                  const RowScale& scale) {
   if constexpr (kSoftcap) {
     const float ratio = divide(capped_logit, scale.cap);
-    return gradient * fma(-ratio, ratio, 1.0f);
+    return scale.cap != 0.0f ? gradient * fma(-ratio, ratio, 1.0f) : gradient;
   } else {
     return gradient;
   }

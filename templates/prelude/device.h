@@ -196,6 +196,10 @@ LOGPJIT_DEVICE float max_number(float a, float b) { return fmaxf(a, b); }
 LOGPJIT_DEVICE float log_accurate(float x) { return logf(x); }
 LOGPJIT_DEVICE float expm1_accurate(float x) { return expm1f(x); }
 LOGPJIT_DEVICE float tanh_accurate(float x) { return tanhf(x); }
+/// Bits `bits` (0 to 31) to `bits` + 31 of high:low.
+LOGPJIT_DEVICE u32 shift_pair(u32 low, u32 high, int bits) {
+  return __funnelshift_r(low, high, static_cast<u32>(bits));
+}
 LOGPJIT_DEVICE u32 bits_of(float value) { return __float_as_uint(value); }
 LOGPJIT_DEVICE float float_of(u32 bits) { return __uint_as_float(bits); }
 /// Two floats rounded to nearest even, packed low half first. NaN stays NaN.

@@ -97,6 +97,10 @@ LOGPJIT_DEVICE int cluster_rank() { return host_abi.current()->cluster_rank; }
 // Compiled with -ffp-contract=off: a fused multiply-add happens where `fma`
 // stands and nowhere else.
 
+LOGPJIT_DEVICE u32 shift_pair(u32 low, u32 high, int bits) {
+  const u64 pair = static_cast<u64>(high) << 32 | low;
+  return static_cast<u32>(pair >> bits);
+}
 LOGPJIT_DEVICE u32 bits_of(float value) {
   return __builtin_bit_cast(u32, value);
 }

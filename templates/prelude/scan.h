@@ -70,6 +70,7 @@ LOGPJIT_DEVICE float max_number(float a, float b);
 LOGPJIT_DEVICE float log_accurate(float x);
 LOGPJIT_DEVICE float expm1_accurate(float x);
 LOGPJIT_DEVICE float tanh_accurate(float x);
+LOGPJIT_DEVICE u32 shift_pair(u32 low, u32 high, int bits);
 LOGPJIT_DEVICE u32 bits_of(float value);
 LOGPJIT_DEVICE float float_of(u32 bits);
 LOGPJIT_DEVICE u32 pack_bf16(float low, float high);

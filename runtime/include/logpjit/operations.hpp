@@ -56,4 +56,102 @@ struct RowForward {
 LOGPJIT_API void forward(Runtime& runtime, const RowForward& call,
                          CUstream_st* stream = nullptr);
 
+/// Upstream gradients, fp32, any strides (0 included). Not given = 0.
+struct Upstream {
+  TensorView logp;     ///< [N] or [N, K], as the ids
+  TensorView entropy;  ///< [N]
+  TensorView lse;      ///< [N]
+  TensorView squares;  ///< [N]
+};
+
+/// Where a gradient goes: the logits' dtype and shape, unit stride along V.
+struct Gradient {
+  TensorView tensor;
+  bool accumulate = false;  ///< add to what is there, one rounding
+  bool in_place = false;    ///< `tensor` lies exactly over the logits
+};
+
+/// Gradient of the sum of upstream times output with respect to the logits,
+/// from what the forward saved: one read and one write. Rows without a live id
+/// and rows whose upstream gradients are all 0 get zeros without being read;
+/// rows that `row_index` does not list are not written.
+struct RowBackward {
+  TensorView logits;
+  TensorView ids;        ///< needed with `upstream.logp`
+  TensorView row_index;  ///< as in the forward
+  std::int64_t vocab = 0;
+  Transform transform;
+  TensorView max;      ///< saved by the forward
+  TensorView sum;      ///< saved by the forward
+  TensorView entropy;  ///< the forward's value, with `upstream.entropy`
+  TensorView squares;  ///< the forward's value, with `upstream.squares`
+  Upstream upstream;
+  Gradient gradient;
+};
+
+LOGPJIT_API void backward(Runtime& runtime, const RowBackward& call,
+                          CUstream_st* stream = nullptr);
+
+/// Forward and backward when the upstream gradient is known beforehand: one
+/// launch, one read and one write, where the row fits on chip; otherwise (CPU
+/// device, several ids, argmax, accumulation, GPUs before compute capability
+/// 9.0) the two launches of `forward` and `backward`, with the same bits.
+/// `values.max` and `values.sum` must be given.
+struct RowWithGrad {
+  RowForward values;
+  Upstream upstream;
+  Gradient gradient;
+};
+
+/// Which way round: KL(teacher || student), the default, or KL(student ||
+/// teacher).
+enum class KlDirection { kForward, kReverse };
+
+/// The two sides of a divergence. Same leading dimensions and vocabulary; each
+/// its own dtype, strides and transform.
+struct KlInputs {
+  TensorView student;
+  TensorView teacher;
+  TensorView row_index;    ///< as in RowForward, for both sides
+  std::int64_t vocab = 0;  ///< columns that count on both sides
+  Transform student_transform;
+  Transform teacher_transform;
+  KlDirection direction = KlDirection::kForward;
+};
+
+/// Value and statistics in one read of each side. Outputs are fp32 [N]; the
+/// statistics are saved for the backward.
+struct KlForward {
+  KlInputs inputs;
+  TensorView kl;
+  TensorView student_max;
+  TensorView student_sum;
+  TensorView teacher_max;
+  TensorView teacher_sum;
+};
+
+LOGPJIT_API void kl_forward(Runtime& runtime, const KlForward& call,
+                            CUstream_st* stream = nullptr);
+
+/// Gradient of the sum of upstream times divergence, for the sides whose
+/// gradient is given: both inputs read once, each gradient written once. Rows
+/// whose upstream is 0 get zeros. `in_place` is not possible.
+struct KlBackward {
+  KlInputs inputs;
+  TensorView kl;           ///< the forward's value
+  TensorView student_max;  ///< saved by the forward, as all below
+  TensorView student_sum;
+  TensorView teacher_max;
+  TensorView teacher_sum;
+  TensorView upstream;     ///< fp32 [N], any stride
+  Gradient student_gradient;
+  Gradient teacher_gradient;
+};
+
+LOGPJIT_API void kl_backward(Runtime& runtime, const KlBackward& call,
+                             CUstream_st* stream = nullptr);
+
+LOGPJIT_API void forward_with_grad(Runtime& runtime, const RowWithGrad& call,
+                                   CUstream_st* stream = nullptr);
+
 }  // namespace logpjit

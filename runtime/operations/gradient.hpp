@@ -1,0 +1,29 @@
+// What backward and fused calls share: upstream gradients and the gradient
+// buffer.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "logpjit/operations.hpp"
+#include "runtime/operations/check.hpp"
+#include "runtime/operations/row_space.hpp"
+#include "runtime/operations/transform.hpp"
+
+namespace logpjit::runtime {
+
+/// Terms whose upstream gradient is given, each checked; fills `argument`.
+Terms check_upstream(std::string_view op, DeviceId device,
+                     const Upstream& upstream, const IdsArgument& ids,
+                     RowSpace& space, device::UpstreamArgument& argument);
+
+/// The gradient buffer against the logits: dtype, shape, overlap.
+/// `inputs` are the call's other tensors.
+RowStrides check_gradient(std::string_view op, DeviceId device,
+                          const Gradient& gradient, const TensorView& logits,
+                          const std::vector<Named>& inputs, RowSpace& space);
+
+/// Whether logits and gradient rows start at the same place within 16 bytes.
+bool lie_alike(const TensorView& logits, const TensorView& gradient);
+
+}  // namespace logpjit::runtime

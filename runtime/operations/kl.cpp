@@ -1,0 +1,216 @@
+// KL divergences: student and teacher to sides A and B, checks, launch.
+#include <vector>
+
+#include "logpjit/operations.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/operations/check.hpp"
+#include "runtime/operations/gradient.hpp"
+#include "runtime/operations/transform.hpp"
+
+namespace logpjit {
+namespace {
+
+using runtime::Named;
+using runtime::RowSpace;
+
+/// Tensors of one side under their names in the call.
+struct Side {
+  std::string_view name;
+  const TensorView& logits;
+  const Transform& transform;
+  Named max;
+  Named sum;
+  const Gradient* gradient = nullptr;
+};
+
+struct Sides {
+  Side a;
+  Side b;
+};
+
+/// A is the distribution the expectation is under: the teacher, unless reverse.
+template <typename Call>
+Sides sides_of(const Call& call) {
+  Side student{.name = "student",
+               .logits = call.inputs.student,
+               .transform = call.inputs.student_transform,
+               .max = {"student_max", call.student_max},
+               .sum = {"student_sum", call.student_sum}};
+  Side teacher{.name = "teacher",
+               .logits = call.inputs.teacher,
+               .transform = call.inputs.teacher_transform,
+               .max = {"teacher_max", call.teacher_max},
+               .sum = {"teacher_sum", call.teacher_sum}};
+  if constexpr (requires { call.student_gradient; }) {
+    student.gradient = &call.student_gradient;
+    teacher.gradient = &call.teacher_gradient;
+  }
+  if (call.inputs.direction == KlDirection::kForward) return {teacher, student};
+  return {student, teacher};
+}
+
+struct CheckedInputs {
+  RowSpace space;
+  KernelSpec spec{};
+  device::SideArgument a{};
+  device::SideArgument b{};
+};
+
+device::SideArgument check_side(std::string_view op, DeviceId device,
+                                const Side& side, RowSpace& space,
+                                KernelSpec& spec) {
+  device::SideArgument argument{};
+  argument.logits = side.logits.data;
+  argument.rows =
+      space.rows_argument(space.add_matrix(side.name, side.logits));
+  KernelSpec needs;
+  argument.transform =
+      runtime::check_transform(op, device, side.transform, space, needs);
+  spec.temperature = spec.temperature || needs.temperature;
+  spec.softcap = spec.softcap || needs.softcap;
+  spec.aligned = spec.aligned && runtime::is_aligned(side.logits);
+  return argument;
+}
+
+CheckedInputs check_inputs(std::string_view op, DeviceId device,
+                           const KlInputs& inputs, const Sides& sides) {
+  for (const Side* side : {&sides.a, &sides.b}) {
+    runtime::check_matrix(op, device, {side->name, side->logits});
+  }
+  CheckedInputs made{
+      .space = RowSpace(op, device, inputs.student, inputs.row_index)};
+  KernelSpec& spec = made.spec;
+  spec.terms = Terms::kKl;
+  spec.logits = sides.a.logits.dtype;
+  spec.other = sides.b.logits.dtype;
+  spec.vocab = runtime::check_vocab(op, inputs.student, inputs.vocab);
+  if (runtime::check_vocab(op, inputs.teacher, inputs.vocab) != spec.vocab) {
+    runtime::refuse(op, "teacher",
+                    "has another row length than the student; give vocab");
+  }
+  made.a = check_side(op, device, sides.a, made.space, spec);
+  made.b = check_side(op, device, sides.b, made.space, spec);
+  return made;
+}
+
+/// A per-row fp32 tensor, contiguous.
+float* row_tensor(std::string_view op, DeviceId device, Named argument,
+                  RowSpace& space) {
+  runtime::check_tensor(op, device, argument);
+  runtime::check_dtype(op, argument, {DType::kFp32});
+  runtime::check_contiguous(op, argument);
+  space.add_vector(argument.name, argument.tensor, 0);
+  return static_cast<float*>(argument.tensor.data);
+}
+
+float* optional_tensor(std::string_view op, DeviceId device, Named argument,
+                       RowSpace& space) {
+  if (!argument.tensor.given()) return nullptr;
+  return row_tensor(op, device, argument, space);
+}
+
+struct GradientBuffer {
+  void* data = nullptr;
+  device::RowsArgument rows{};
+  std::int64_t columns = 0;
+};
+
+GradientBuffer check_buffer(std::string_view op, DeviceId device,
+                            const Side& side, const std::vector<Named>& inputs,
+                            CheckedInputs& made) {
+  const TensorView& tensor = side.gradient->tensor;
+  if (!tensor.given()) return {};
+  if (side.gradient->in_place) {
+    runtime::refuse(op, side.name, "a gradient of KL cannot be in place");
+  }
+  const runtime::RowStrides strides = runtime::check_gradient(
+      op, device, *side.gradient, side.logits, inputs, made.space);
+  made.spec.aligned = made.spec.aligned && runtime::is_aligned(tensor);
+  return {tensor.data, made.space.rows_argument(strides),
+          side.logits.shape[side.logits.rank - 1]};
+}
+
+}  // namespace
+
+void kl_forward(Runtime& runtime, const KlForward& call, CUstream_st* stream) {
+  constexpr std::string_view kOp = "kl_forward";
+  runtime::Engine& engine = runtime.engine();
+  const DeviceId device = engine.device().info().id;
+  const Sides sides = sides_of(call);
+  CheckedInputs made = check_inputs(kOp, device, call.inputs, sides);
+  RowSpace& space = made.space;
+  device::KlStatisticsArguments arguments{};
+  arguments.a = made.a;
+  arguments.b = made.b;
+  arguments.kl = row_tensor(kOp, device, {"kl", call.kl}, space);
+  arguments.max_a = optional_tensor(kOp, device, sides.a.max, space);
+  arguments.sum_a = optional_tensor(kOp, device, sides.a.sum, space);
+  arguments.max_b = optional_tensor(kOp, device, sides.b.max, space);
+  arguments.sum_b = optional_tensor(kOp, device, sides.b.sum, space);
+  runtime::check_no_overlap(
+      kOp,
+      {{"kl", call.kl}, sides.a.max, sides.a.sum, sides.b.max, sides.b.sum},
+      {{"student", call.inputs.student}, {"teacher", call.inputs.teacher}});
+  arguments.row_count = space.rows();
+  made.spec.rows = space.map();
+  if (space.rows() == 0) return;
+  engine.program(made.spec).launch(space.rows(), stream, arguments);
+}
+
+void kl_backward(Runtime& runtime, const KlBackward& call,
+                 CUstream_st* stream) {
+  constexpr std::string_view kOp = "kl_backward";
+  runtime::Engine& engine = runtime.engine();
+  const DeviceId device = engine.device().info().id;
+  const Sides sides = sides_of(call);
+  CheckedInputs made = check_inputs(kOp, device, call.inputs, sides);
+  RowSpace& space = made.space;
+  device::KlGradientArguments arguments{};
+  arguments.a = made.a;
+  arguments.b = made.b;
+  arguments.kl = row_tensor(kOp, device, {"kl", call.kl}, space);
+  arguments.max_a = row_tensor(kOp, device, sides.a.max, space);
+  arguments.sum_a = row_tensor(kOp, device, sides.a.sum, space);
+  arguments.max_b = row_tensor(kOp, device, sides.b.max, space);
+  arguments.sum_b = row_tensor(kOp, device, sides.b.sum, space);
+  const Named upstream{"upstream", call.upstream};
+  runtime::check_tensor(kOp, device, upstream);
+  runtime::check_dtype(kOp, upstream, {DType::kFp32});
+  arguments.upstream = RowSpace::vector_argument(
+      call.upstream, space.add_vector("upstream", call.upstream, 0));
+
+  std::vector<Named> inputs{{"student", call.inputs.student},
+                            {"teacher", call.inputs.teacher},
+                            {"kl", call.kl},
+                            {"upstream", call.upstream}};
+  const GradientBuffer a = check_buffer(kOp, device, sides.a, inputs, made);
+  if (a.data != nullptr) {
+    inputs.push_back({"the other gradient", sides.a.gradient->tensor});
+  }
+  const GradientBuffer b = check_buffer(kOp, device, sides.b, inputs, made);
+  made.spec.grad_a = a.data != nullptr;
+  made.spec.grad_b = b.data != nullptr;
+  if (!made.spec.grad_a && !made.spec.grad_b) {
+    runtime::refuse(kOp, "gradients", "none is given");
+  }
+  const bool accumulate_a = made.spec.grad_a && sides.a.gradient->accumulate;
+  const bool accumulate_b = made.spec.grad_b && sides.b.gradient->accumulate;
+  if (made.spec.grad_a && made.spec.grad_b && accumulate_a != accumulate_b) {
+    runtime::refuse(kOp, "gradients", "accumulate must be the same for both");
+  }
+  made.spec.store = accumulate_a || accumulate_b ? GradStore::kAccumulate
+                                                 : GradStore::kWrite;
+  made.spec.pass = Pass::kBackward;
+  arguments.gradient_a = a.data;
+  arguments.gradient_a_rows = a.rows;
+  arguments.gradient_a_columns = a.columns;
+  arguments.gradient_b = b.data;
+  arguments.gradient_b_rows = b.rows;
+  arguments.gradient_b_columns = b.columns;
+  arguments.row_count = space.rows();
+  made.spec.rows = space.map();
+  if (space.rows() == 0) return;
+  engine.program(made.spec).launch(space.rows(), stream, arguments);
+}
+
+}  // namespace logpjit

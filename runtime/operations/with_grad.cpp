@@ -1,0 +1,76 @@
+// Forward and gradient together: one launch where the row fits on chip, else
+// two.
+#include "logpjit/operations.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/launch_table.hpp"
+#include "runtime/operations/check.hpp"
+#include "runtime/operations/forward.hpp"
+#include "runtime/operations/gradient.hpp"
+
+namespace logpjit {
+namespace {
+
+constexpr std::string_view kOp = "forward_with_grad";
+
+/// The same in two launches, bit for bit.
+void run_apart(Runtime& runtime, const RowWithGrad& call, CUstream_st* stream) {
+  forward(runtime, call.values, stream);
+  backward(runtime,
+           {.logits = call.values.logits,
+            .ids = call.values.ids,
+            .row_index = call.values.row_index,
+            .vocab = call.values.vocab,
+            .transform = call.values.transform,
+            .max = call.values.max,
+            .sum = call.values.sum,
+            .entropy = call.values.entropy,
+            .squares = call.values.squares,
+            .upstream = call.upstream,
+            .gradient = call.gradient},
+           stream);
+}
+
+}  // namespace
+
+void forward_with_grad(Runtime& runtime, const RowWithGrad& call,
+                       CUstream_st* stream) {
+  runtime::Engine& engine = runtime.engine();
+  const DeviceInfo& info = engine.device().info();
+  if (!call.values.max.given() || !call.values.sum.given()) {
+    runtime::refuse(kOp, "values", "max and sum must be given");
+  }
+  runtime::RowValuesCall made = runtime::check_values(kOp, engine, call.values);
+  device::RowFusedArguments arguments{};
+  const Terms wanted = runtime::check_upstream(
+      kOp, info.id, call.upstream, made.ids, made.space, arguments.upstream);
+  arguments.gradient_rows = made.space.rows_argument(runtime::check_gradient(
+      kOp, info.id, call.gradient, call.values.logits,
+      {{"ids", call.values.ids},
+       {"logp", call.values.logp},
+       {"max", call.values.max},
+       {"sum", call.values.sum}},
+      made.space));
+  if (!has(made.spec.terms, wanted)) {
+    runtime::refuse(kOp, "upstream",
+                    "has a term whose value is not among the outputs");
+  }
+  made.spec.pass = Pass::kWithGrad;
+  made.spec.store = call.gradient.accumulate ? GradStore::kAccumulate
+                                             : GradStore::kWrite;
+  made.spec.aligned = made.spec.aligned &&
+                      runtime::is_aligned(call.gradient.tensor);
+  made.spec.rows = made.space.map();
+  const bool alike =
+      runtime::lie_alike(call.values.logits, call.gradient.tensor);
+  if (!alike || !runtime::fits_on_chip(made.spec, info)) {
+    return run_apart(runtime, call, stream);
+  }
+  arguments.values = made.arguments;
+  arguments.gradient = call.gradient.tensor.data;
+  arguments.gradient_columns =
+      call.values.logits.shape[call.values.logits.rank - 1];
+  if (made.space.rows() == 0) return;
+  engine.program(made.spec).launch(made.space.rows(), stream, arguments);
+}
+
+}  // namespace logpjit

@@ -1,0 +1,90 @@
+// Reading groups of a row that starts anywhere, without a branch: for kernels
+// where one body per offset would be too much code.
+#pragma once
+
+#include "common/groups.cuh"
+
+namespace logpjit::device {
+
+/// Eight columns from the words `raw` that hold them, the first one `offset`
+/// elements in. Shifts whole words, then bits.
+template <typename T>
+LOGPJIT_DEVICE void unpack_at(const Word (&raw)[kGroupWords<T> + 1], int offset,
+                              float (&x)[kGroup]) {
+  constexpr int kParts = 4 * (kGroupWords<T> + 1);
+  u32 parts[kParts];
+  LOGPJIT_UNROLL
+  for (int w = 0; w <= kGroupWords<T>; ++w) {
+    parts[4 * w] = raw[w].x;
+    parts[4 * w + 1] = raw[w].y;
+    parts[4 * w + 2] = raw[w].z;
+    parts[4 * w + 3] = raw[w].w;
+  }
+  const int bits = offset * static_cast<int>(sizeof(T)) * 8;
+  LOGPJIT_UNROLL
+  for (int step = 1; step <= 2; step *= 2) {
+    const bool shift = (bits / 32 & step) != 0;
+    LOGPJIT_UNROLL
+    for (int i = 0; i + step < kParts; ++i) {
+      parts[i] = shift ? parts[i + step] : parts[i];
+    }
+  }
+  constexpr int kUsed = 4 * kGroupWords<T>;
+  LOGPJIT_UNROLL
+  for (int i = 0; i < kUsed; ++i) {
+    parts[i] = shift_pair(parts[i], parts[i + 1], bits % 32);
+  }
+  LOGPJIT_UNROLL
+  for (int w = 0; w < kGroupWords<T>; ++w) {
+    const Word word{parts[4 * w], parts[4 * w + 1], parts[4 * w + 2],
+                    parts[4 * w + 3]};
+    LOGPJIT_UNROLL
+    for (int e = 0; e < kWordElements<T>; ++e) {
+      x[w * kWordElements<T> + e] = element<T>(word, e);
+    }
+  }
+}
+
+/// A row and its offset within the aligned word that holds its first element.
+template <typename T, bool kAligned>
+struct AnyRow {
+  static constexpr int kWords = kGroupWords<T> + (kAligned ? 0 : 1);
+
+  const T* row;
+  int offset;
+
+  LOGPJIT_DEVICE explicit AnyRow(const T* start)
+      : row(start),
+        offset(kAligned ? 0
+                        : static_cast<int>((reinterpret_cast<u64>(start) & 15) /
+                                           sizeof(T))) {}
+
+  LOGPJIT_DEVICE void load(i32 group, Word (&raw)[kWords]) const {
+    const Word* from = reinterpret_cast<const Word*>(row - offset) +
+                       static_cast<i64>(group) * kGroupWords<T>;
+    LOGPJIT_UNROLL
+    for (int i = 0; i < kWords; ++i) {
+      raw[i] = kAligned ? load_stream(from + i) : load_shared_line(from + i);
+    }
+  }
+  /// The same for data that a gradient may lie over: kept in L2, and loaded
+  /// afresh.
+  LOGPJIT_DEVICE void load_kept(i32 group, Word (&raw)[kWords]) const {
+    const Word* from = reinterpret_cast<const Word*>(row - offset) +
+                       static_cast<i64>(group) * kGroupWords<T>;
+    LOGPJIT_UNROLL
+    for (int i = 0; i < kWords; ++i) {
+      raw[i] = load_with(keep_policy(), from + i);
+    }
+  }
+  LOGPJIT_DEVICE void unpack(const Word (&raw)[kWords],
+                             float (&x)[kGroup]) const {
+    if constexpr (kAligned) {
+      GroupReader<T, 0>::unpack(raw, x);
+    } else {
+      unpack_at<T>(raw, offset, x);
+    }
+  }
+};
+
+}  // namespace logpjit::device
