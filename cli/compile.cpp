@@ -70,7 +70,7 @@ class ArchBuilder {
     entry.ms =
         std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     entry.dynamic_shared_bytes =
-        runtime::shape_per_row(spec, config).dynamic_shared_bytes;
+        runtime::shape_per_row(spec, config).launch.dynamic_shared_bytes;
     return entry;
   }
 

@@ -65,7 +65,8 @@ LaunchConfig parse_config_flag(std::string_view text,
   LaunchConfig config = defaults;
   std::vector<std::string> known;
   for (const auto& [key, value] : defaults.values()) known.push_back(key);
-  for (const auto& [key, value] : LaunchConfig::parse(text).values()) {
+  const LaunchConfig given = LaunchConfig::parse(text);
+  for (const auto& [key, value] : given.values()) {
     if (!defaults.find(key)) refuse("--config", key, known);
     config.set(key, value);
   }
