@@ -24,32 +24,32 @@ namespace logpjit {
 /// x (chain rule included).
 struct Transform {
   float temperature = 1;         ///< finite and > 0
-  TensorView temperatures;       ///< fp32 per row, instead of `temperature`
+  TensorView temperatures{};       ///< fp32 per row, instead of `temperature`
   float softcap = 0;             ///< cap * tanh(x / cap); 0 = none
 };
 
 /// Values and statistics in one read of the logits.
 struct RowForward {
-  TensorView logits;
+  TensorView logits{};
   /// int32 or int64, [N] or [N, K]. An id outside [0, vocab) gives value 0.
-  TensorView ids;
+  TensorView ids{};
   /// int64 [M]: the rows to work on, by number; other tensors then have M rows.
-  TensorView row_index;
+  TensorView row_index{};
   /// Columns that count; 0 = the row length. The rest is padding, never read.
   std::int64_t vocab = 0;
-  Transform transform;
+  Transform transform{};
 
   // Outputs, fp32 unless said.
-  TensorView logp;      ///< [N] or [N, K], needs `ids`
-  TensorView entropy;   ///< [N]
-  TensorView lse;       ///< [N]; at large offsets prefer max and sum
-  TensorView squares;   ///< [N], sum of p^2
-  TensorView argmax;    ///< [N], int64; -1 in undefined rows
-  TensorView max;       ///< [N], saved for the backward
-  TensorView sum;       ///< [N], sum of e^(z - max), saved for the backward
+  TensorView logp{};      ///< [N] or [N, K], needs `ids`
+  TensorView entropy{};   ///< [N]
+  TensorView lse{};       ///< [N]; at large offsets prefer max and sum
+  TensorView squares{};   ///< [N], sum of p^2
+  TensorView argmax{};    ///< [N], int64; -1 in undefined rows
+  TensorView max{};       ///< [N], saved for the backward
+  TensorView sum{};       ///< [N], sum of e^(z - max), saved for the backward
   /// uint64 [1] as int64: counts ids outside [0, vocab) that are not
   /// `ignore_id`. Added to, never reset; read it when convenient.
-  TensorView out_of_range;
+  TensorView out_of_range{};
   std::int64_t ignore_id = -100;
 };
 
@@ -58,15 +58,15 @@ LOGPJIT_API void forward(Runtime& runtime, const RowForward& call,
 
 /// Upstream gradients, fp32, any strides (0 included). Not given = 0.
 struct Upstream {
-  TensorView logp;     ///< [N] or [N, K], as the ids
-  TensorView entropy;  ///< [N]
-  TensorView lse;      ///< [N]
-  TensorView squares;  ///< [N]
+  TensorView logp{};     ///< [N] or [N, K], as the ids
+  TensorView entropy{};  ///< [N]
+  TensorView lse{};      ///< [N]
+  TensorView squares{};  ///< [N]
 };
 
 /// Where a gradient goes: the logits' dtype and shape, unit stride along V.
 struct Gradient {
-  TensorView tensor;
+  TensorView tensor{};
   bool accumulate = false;  ///< add to what is there, one rounding
   bool in_place = false;    ///< `tensor` lies exactly over the logits
 };
@@ -76,17 +76,17 @@ struct Gradient {
 /// and rows whose upstream gradients are all 0 get zeros without being read;
 /// rows that `row_index` does not list are not written.
 struct RowBackward {
-  TensorView logits;
-  TensorView ids;        ///< needed with `upstream.logp`
-  TensorView row_index;  ///< as in the forward
+  TensorView logits{};
+  TensorView ids{};        ///< needed with `upstream.logp`
+  TensorView row_index{};  ///< as in the forward
   std::int64_t vocab = 0;
-  Transform transform;
-  TensorView max;      ///< saved by the forward
-  TensorView sum;      ///< saved by the forward
-  TensorView entropy;  ///< the forward's value, with `upstream.entropy`
-  TensorView squares;  ///< the forward's value, with `upstream.squares`
-  Upstream upstream;
-  Gradient gradient;
+  Transform transform{};
+  TensorView max{};      ///< saved by the forward
+  TensorView sum{};      ///< saved by the forward
+  TensorView entropy{};  ///< the forward's value, with `upstream.entropy`
+  TensorView squares{};  ///< the forward's value, with `upstream.squares`
+  Upstream upstream{};
+  Gradient gradient{};
 };
 
 LOGPJIT_API void backward(Runtime& runtime, const RowBackward& call,
@@ -98,9 +98,9 @@ LOGPJIT_API void backward(Runtime& runtime, const RowBackward& call,
 /// 9.0) the two launches of `forward` and `backward`, with the same bits.
 /// `values.max` and `values.sum` must be given.
 struct RowWithGrad {
-  RowForward values;
-  Upstream upstream;
-  Gradient gradient;
+  RowForward values{};
+  Upstream upstream{};
+  Gradient gradient{};
 };
 
 /// Which way round: KL(teacher || student), the default, or KL(student ||
@@ -110,24 +110,24 @@ enum class KlDirection { kForward, kReverse };
 /// The two sides of a divergence. Same leading dimensions and vocabulary; each
 /// its own dtype, strides and transform.
 struct KlInputs {
-  TensorView student;
-  TensorView teacher;
-  TensorView row_index;    ///< as in RowForward, for both sides
+  TensorView student{};
+  TensorView teacher{};
+  TensorView row_index{};    ///< as in RowForward, for both sides
   std::int64_t vocab = 0;  ///< columns that count on both sides
-  Transform student_transform;
-  Transform teacher_transform;
+  Transform student_transform{};
+  Transform teacher_transform{};
   KlDirection direction = KlDirection::kForward;
 };
 
 /// Value and statistics in one read of each side. Outputs are fp32 [N]; the
 /// statistics are saved for the backward.
 struct KlForward {
-  KlInputs inputs;
-  TensorView kl;
-  TensorView student_max;
-  TensorView student_sum;
-  TensorView teacher_max;
-  TensorView teacher_sum;
+  KlInputs inputs{};
+  TensorView kl{};
+  TensorView student_max{};
+  TensorView student_sum{};
+  TensorView teacher_max{};
+  TensorView teacher_sum{};
 };
 
 LOGPJIT_API void kl_forward(Runtime& runtime, const KlForward& call,
@@ -137,15 +137,15 @@ LOGPJIT_API void kl_forward(Runtime& runtime, const KlForward& call,
 /// gradient is given: both inputs read once, each gradient written once. Rows
 /// whose upstream is 0 get zeros. `in_place` is not possible.
 struct KlBackward {
-  KlInputs inputs;
-  TensorView kl;           ///< the forward's value
-  TensorView student_max;  ///< saved by the forward, as all below
-  TensorView student_sum;
-  TensorView teacher_max;
-  TensorView teacher_sum;
-  TensorView upstream;     ///< fp32 [N], any stride
-  Gradient student_gradient;
-  Gradient teacher_gradient;
+  KlInputs inputs{};
+  TensorView kl{};           ///< the forward's value
+  TensorView student_max{};  ///< saved by the forward, as all below
+  TensorView student_sum{};
+  TensorView teacher_max{};
+  TensorView teacher_sum{};
+  TensorView upstream{};     ///< fp32 [N], any stride
+  Gradient student_gradient{};
+  Gradient teacher_gradient{};
 };
 
 LOGPJIT_API void kl_backward(Runtime& runtime, const KlBackward& call,
