@@ -39,8 +39,8 @@ install(FILES
 function(logpjit_install_programs)
   foreach(program logpjit_cli logpjit-scan)
     if(TARGET ${program})
+      # Where libclang is outside the loader's folders.
       set_target_properties(${program} PROPERTIES
-        INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR}
         INSTALL_RPATH_USE_LINK_PATH TRUE)
       install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     endif()
