@@ -34,6 +34,7 @@ class Program {
       : device_(device), spec_(spec), variants_(std::move(variants)) {}
 
   const KernelSpec& spec() const { return spec_; }
+  Device& device() const { return device_; }
   const std::vector<Variant>& variants() const { return variants_; }
   const Variant& variant(std::int64_t rows) const;
 

@@ -74,9 +74,8 @@ void set_outputs(const RowForward& call,
 
 namespace runtime {
 
-RowValuesCall check_values(std::string_view op, Engine& engine,
+RowValuesCall check_values(std::string_view op, DeviceId device,
                            const RowForward& call) {
-  const DeviceId device = engine.device().info().id;
   check_matrix(op, device, {"logits", call.logits});
   RowValuesCall made{.space = RowSpace(op, device, call.logits,
                                        call.row_index)};
@@ -110,10 +109,25 @@ RowValuesCall check_values(std::string_view op, Engine& engine,
 void forward(Runtime& runtime, const RowForward& call, CUstream_st* stream) {
   runtime::Engine& engine = runtime.engine();
   runtime::RowValuesCall made =
-      runtime::check_values("forward", engine, call);
+      runtime::check_values("forward", engine.device().info().id, call);
   made.spec.rows = made.space.map();
   if (made.space.rows() == 0) return;
   engine.program(made.spec).launch(made.space.rows(), stream, made.arguments);
+}
+
+void launch(const Kernel& kernel, const RowForward& call,
+            CUstream_st* stream) {
+  const runtime::Program& program = kernel.program();
+  runtime::RowValuesCall made =
+      runtime::check_values("launch", program.device().info().id, call);
+  made.spec.rows = made.space.map();
+  if (made.spec != program.spec()) {
+    runtime::refuse("launch", "kernel",
+                    "was made for '" + program.spec().text() +
+                        "', the call is '" + made.spec.text() + "'");
+  }
+  if (made.space.rows() == 0) return;
+  program.launch(made.space.rows(), stream, made.arguments);
 }
 
 }  // namespace logpjit

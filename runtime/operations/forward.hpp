@@ -18,7 +18,7 @@ struct RowValuesCall {
 };
 
 /// Throws Error{kInvalidArgument} naming the member that is wrong.
-RowValuesCall check_values(std::string_view op, Engine& engine,
+RowValuesCall check_values(std::string_view op, DeviceId device,
                            const RowForward& call);
 
 }  // namespace logpjit::runtime

@@ -39,7 +39,7 @@ void forward_with_grad(Runtime& runtime, const RowWithGrad& call,
   if (!call.values.max.given() || !call.values.sum.given()) {
     runtime::refuse(kOp, "values", "max and sum must be given");
   }
-  runtime::RowValuesCall made = runtime::check_values(kOp, engine, call.values);
+  runtime::RowValuesCall made = runtime::check_values(kOp, info.id, call.values);
   device::RowFusedArguments arguments{};
   const Terms wanted = runtime::check_upstream(
       kOp, info.id, call.upstream, made.ids, made.space, arguments.upstream);

@@ -56,6 +56,12 @@ struct RowForward {
 LOGPJIT_API void forward(Runtime& runtime, const RowForward& call,
                          CUstream_st* stream = nullptr);
 
+/// The same with a kernel the caller holds: no look-up, and the configuration
+/// it was made with. Error{kInvalidArgument} when the call is of another
+/// specification than the kernel.
+LOGPJIT_API void launch(const Kernel& kernel, const RowForward& call,
+                        CUstream_st* stream = nullptr);
+
 /// Upstream gradients, fp32, any strides (0 included). Not given = 0.
 struct Upstream {
   TensorView logp{};     ///< [N] or [N, K], as the ids
