@@ -108,7 +108,13 @@ std::string instantiation(Dialect dialect, const std::string& instance,
 
 Source generate(const KernelSpec& spec, const LaunchConfig& config,
                 Dialect dialect, const Manifest& manifest) {
-  const std::string name = kernel_name(spec, config);
+  return generate_kernel(kernel_name(spec, config), spec, config, dialect,
+                         manifest);
+}
+
+Source generate_kernel(std::string_view name, const KernelSpec& spec,
+                       const LaunchConfig& config, Dialect dialect,
+                       const Manifest& manifest) {
   const KernelManifest* kernel = manifest.find(name);
   const TemplateManifest* file = manifest.template_of(name);
   if (kernel == nullptr || file == nullptr) {

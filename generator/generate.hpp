@@ -24,4 +24,11 @@ std::string spec_value(const KernelSpec& spec, std::string_view key);
 Source generate(const KernelSpec& spec, const LaunchConfig& config,
                 Dialect dialect, const Manifest& manifest);
 
+/// The same for a kernel by its name: one that no specification asks for, such
+/// as those that measure what memory allows. `spec` gives the values of its
+/// specification parameters, if it has any.
+Source generate_kernel(std::string_view kernel, const KernelSpec& spec,
+                       const LaunchConfig& config, Dialect dialect,
+                       const Manifest& manifest);
+
 }  // namespace logpjit::generator
