@@ -1,6 +1,8 @@
 // Choosing and removing the entries that have not been used for longest.
 #include "cache/eviction.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <tuple>
@@ -39,7 +41,7 @@ std::vector<Candidate> survey(FileSystem& files, const std::string& directory) {
   for (const std::string& name : names) {
     const bool counts = is_entry_name(name) || is_bad_name(name);
     if (!counts && !is_temporary_name(name)) continue;
-    const std::string path = directory + "/" + name;
+    const std::string path = fmt::format("{}/{}", directory, name);
     struct stat status {};
     if (files.status(path, status) != 0) continue;
     if (counts) {

@@ -1,4 +1,6 @@
 // Setting damaged entries aside, a limited number of them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -18,7 +20,7 @@ void drop_oldest_bad(FileSystem& files, const std::string& directory) {
   if (names.size() < kMaxBad) return;
   std::vector<std::tuple<time_t, long, std::string>> by_age;
   for (const std::string& name : names) {
-    std::string path = directory + "/" + name;
+    std::string path = fmt::format("{}/{}", directory, name);
     struct stat status {};
     if (files.status(path, status) != 0) continue;
     by_age.emplace_back(status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
@@ -35,7 +37,7 @@ void drop_oldest_bad(FileSystem& files, const std::string& directory) {
 void set_aside(FileSystem& files, const std::string& directory,
                const std::string& name) {
   drop_oldest_bad(files, directory);
-  const std::string path = directory + "/" + name;
+  const std::string path = fmt::format("{}/{}", directory, name);
   const std::string bad = path + std::string(kBadSuffix);
   if (files.rename(path, bad) != 0) files.remove(path);
 }
