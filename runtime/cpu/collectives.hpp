@@ -33,8 +33,7 @@ void mbarrier_arrive(Fiber& self, device::u64* state);
 void mbarrier_expect(Fiber& self, device::u64* state, std::uint32_t bytes);
 void mbarrier_arrive_at(Fiber& self, device::u64* state, int rank);
 void mbarrier_wait(Fiber& self, device::u64* state, std::uint32_t parity);
-void send_at(Fiber& self, float* to, int rank, float value,
-             device::u64* state);
+void send_at(Fiber& self, float* to, int rank, float value, device::u64* state);
 void bulk_load(Fiber& self, void* to, const void* from, std::uint32_t bytes,
                device::u64* state);
 

@@ -48,9 +48,9 @@ class Context {
   void (*main_)(void*) = nullptr;
   void* argument_ = nullptr;
   // For sanitizers only, which must be told of every switch.
-  const void* stack_low_ = nullptr;
-  std::size_t stack_bytes_ = 0;
-  void* sanitizer_state_ = nullptr;
+  [[maybe_unused]] const void* stack_low_ = nullptr;
+  [[maybe_unused]] std::size_t stack_bytes_ = 0;
+  [[maybe_unused]] void* sanitizer_state_ = nullptr;
 };
 
 // Inline down to the jump: after it the processor mispredicts every return up

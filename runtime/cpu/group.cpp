@@ -35,9 +35,9 @@ void Group::prepare(const LaunchShape& shape) {
   while (static_cast<int>(fibers_.size()) < threads_) {
     fibers_.emplace_back(*this, stacks_.take(), &Group::fiber_main);
   }
-  const int warps = (block + kWarpLanes - 1) / kWarpLanes;
+  const std::size_t warps = (block + kWarpLanes - 1) / kWarpLanes;
   blocks_.assign(cluster, Block{});
-  warps_.assign(cluster * warps, Warp{});
+  warps_.assign(shape.cluster * warps, Warp{});
   if (shared_memory_.size() < blocks_.size()) {
     shared_memory_.resize(blocks_.size());
   }

@@ -15,7 +15,8 @@ constexpr std::uint64_t field(std::uint64_t word, int low, int bits) {
 }  // namespace
 
 std::uint64_t pack(const Mbarrier& barrier) {
-  const auto biased = static_cast<std::uint64_t>(barrier.bytes + kBytesBias);
+  const auto biased =
+      std::uint64_t{static_cast<std::uint32_t>(barrier.bytes + kBytesBias)};
   return std::uint64_t{barrier.parity} | std::uint64_t{barrier.pending} << 1 |
          std::uint64_t{barrier.expected} << 17 | biased << 33 | kMark << 55;
 }

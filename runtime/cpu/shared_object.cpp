@@ -80,11 +80,28 @@ void* open_in_memory(std::span<const std::byte> bytes) {
   return handle;
 }
 
+// For systems that forbid code in anonymous files.
 void* open_in_directory(std::span<const std::byte> bytes) {
   const TemporaryDirectory directory;
   const std::string path = directory.path() / "kernel.so";
   write_file(path, bytes);
   return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+std::string loader_error() {
+  const char* text = dlerror();
+  return text != nullptr ? text : "no anonymous file can be made";
+}
+
+void* open_anywhere(std::span<const std::byte> bytes) {
+  if (void* handle = open_in_memory(bytes)) return handle;
+  const std::string why = loader_error();
+  try {
+    if (void* handle = open_in_directory(bytes)) return handle;
+  } catch (const Error& error) {
+    refuse(fmt::format("{}; {}", why, error.message()));
+  }
+  refuse(loader_error());
 }
 
 }  // namespace
@@ -93,9 +110,7 @@ SharedObject::SharedObject(std::span<const std::byte> bytes,
                            const std::string& entry,
                            const device::HostAbi& abi) {
   check_complete(bytes);
-  handle_ = open_in_memory(bytes);
-  if (handle_ == nullptr) handle_ = open_in_directory(bytes);
-  if (handle_ == nullptr) refuse(dlerror());
+  handle_ = open_anywhere(bytes);
   try {
     run_ = reinterpret_cast<device::HostRun*>(symbol(entry));
     auto* bind = reinterpret_cast<device::HostBind*>(symbol("logpjit_bind"));

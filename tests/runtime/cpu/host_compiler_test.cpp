@@ -149,6 +149,35 @@ TEST(HostCompiler, TakesACommandWithArguments) {
   EXPECT_GT(compiler.compile(make_source(""), host_target()).bytes.size(), 0u);
 }
 
+TEST(HostCompiler, ClangAndGccMakeKernelsOfTheSameBits) {
+  const auto source = make_source(R"(
+    const int t = thread_index();
+    float value = exp2_approx(a.in[t]) * 1.1f + a.in[63 - t];
+    LOGPJIT_UNROLL
+    for (int mask = 1; mask < 32; mask *= 2) {
+      value = fma(value, 0.7f, shuffle_xor(value, mask));
+    }
+    a.out[t] = float_of_half(static_cast<u16>(pack_fp16(value, value))) + value;
+  )");
+  std::vector<std::vector<float>> outs;
+  std::vector<float> in(64);
+  for (int t = 0; t < 64; ++t) in[t] = 0.37f * float(t) - 9.0f;
+  for (const char* name : {"g++", "clang++"}) {
+    HostCompiler compiler({.compiler = name});
+    try {
+      compiler.identity();
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.message();
+    }
+    const auto kernel = shared_device().load(
+        compiler.compile(source, shared_device().target()), 0);
+    std::vector<float> out(64);
+    launch(*kernel, {.block = 64}, {.in = in.data(), .out = out.data()});
+    outs.push_back(out);
+  }
+  EXPECT_EQ(outs[0], outs[1]);
+}
+
 TEST(HostCompiler, ATimeOutKillsTheWholeGroup) {
   const TemporaryDirectory directory;
   const std::string pid_file = (directory.path() / "pid").string();
