@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <clocale>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -182,16 +181,6 @@ TEST_F(ConfigStoreTest, UntrustedFilesAreNotRead) {
   ASSERT_EQ(mkfifo(file().c_str(), 0600), 0);
   EXPECT_THAT(make().load(), IsEmpty());
   EXPECT_FALSE(make().append({record("b")}));
-}
-
-TEST_F(ConfigStoreTest, NumbersDoNotDependOnTheLocale) {
-  if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == nullptr) {
-    GTEST_SKIP() << "this machine has no locale with a decimal comma";
-  }
-  make().append({record("a", 12.5)});
-  const auto loaded = make().load();
-  setlocale(LC_NUMERIC, "C");
-  EXPECT_THAT(loaded, ElementsAre(record("a", 12.5)));
 }
 
 }  // namespace

@@ -103,10 +103,8 @@ TEST_F(GoldenTest, ConfigsOfVersionOneAreLoaded) {
 }
 
 TEST_F(GoldenTest, TheFormatIsStillWrittenTheSame) {
-  // A difference here is a new format: give it a number and a folder. What is
-  // written now is left in the build folder.
-  const fs::path now = fs::path(LOGPJIT_BINARY_DIR) / "golden-cache";
-  fs::remove_all(now);
+  // A difference here is a new format: give it a number and a folder.
+  const fs::path now = home_.path() / "now";
   CacheOptions options;
   options.directory = now;
   ImageCache cache(options);

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <clocale>
-
 #include "logpjit/error.hpp"
 
 namespace logpjit::cache {

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 
 #include "cache/entry_file.hpp"
 #include "cache/entry_name.hpp"
+#include "cache/file_lock.hpp"
 #include "tests/support/cache/samples.hpp"
 #include "tests/support/cache/worker_process.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -34,10 +36,13 @@ class ProcessesTest : public ::testing::Test {
   fs::path counter() { return home_.path() / "compiles"; }
   std::size_t compiles() { return bytes_of(counter()).size(); }
 
+  /// Until the worker that was asked for key 1 is compiling.
   void wait_for_lock_holder() {
-    // The lock file appears just before the compile begins.
-    while (!fs::exists(directory() / "lock")) usleep(1000);
-    usleep(50'000);
+    LockFile probe(real_file_system(), directory() / "lock");
+    const off_t offset = lock_offset(sample_key(1).hash());
+    while (probe.acquire(offset, {}).outcome != LockFile::Outcome::kTimedOut) {
+      usleep(2000);
+    }
   }
 
   TemporaryDirectory home_;
