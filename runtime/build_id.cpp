@@ -49,8 +49,8 @@ int visit(dl_phdr_info* info, std::size_t, void* data) {
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
-    const auto* begin = reinterpret_cast<const unsigned char*>(
-        info->dlpi_addr + segment.p_vaddr);
+    const auto* begin = reinterpret_cast<const unsigned char*>(info->dlpi_addr +
+                                                               segment.p_vaddr);
     search.id = find_build_id({begin, segment.p_memsz});
     if (!search.id.empty()) break;
   }

@@ -29,11 +29,11 @@ LaunchConfig statistics_config(const KernelSpec& spec) {
     return {{"block", 256}, {"min_blocks", 4}, {"flight", 4}};
   }
   if (has(spec.terms, Terms::kEntropy)) {
-    return {{"block", 512}, {"min_blocks", 3}, {"flight", 2}};
+    return {{"block", 256}, {"min_blocks", 5}, {"flight", 4}};
   }
-  const int tiles = device::tile_count(spec.vocab);
-  const bool deep = tiles > 5 && tiles < 16;
-  return {{"block", 512}, {"min_blocks", deep ? 3 : 4}, {"flight", deep ? 4 : 2}};
+  const bool deep = device::segment_count(spec.vocab) > 1;
+  return {
+      {"block", 512}, {"min_blocks", deep ? 3 : 4}, {"flight", deep ? 4 : 2}};
 }
 
 std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
@@ -41,16 +41,23 @@ std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
   return {{.config = statistics_config(spec)}};
 }
 
+/// From compute capability 10.0 on the compiler spends more registers.
+bool is_newer(const DeviceInfo& device) { return device.major >= 10; }
+
 std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
-                                        const DeviceInfo&) {
+                                        const DeviceInfo& device) {
   const bool hits = spec.many_ids && has(spec.terms, Terms::kLogp);
   const bool heavy = spec.softcap || has(spec.terms, Terms::kSquares) ||
                      spec.store == GradStore::kAccumulate;
   if (hits) {
     return {{.config = {{"block", 256}, {"min_blocks", 3}, {"flight", 8}}}};
   }
+  const bool roomy = is_newer(device) || (spec.logits == DType::kFp32 &&
+                                          has(spec.terms, Terms::kEntropy));
   return {{.config = {{"block", 128},
-                      {"min_blocks", heavy ? 6 : 12},
+                      {"min_blocks", heavy   ? 6
+                                     : roomy ? 9
+                                             : 12},
                       {"flight", 4}}}};
 }
 
@@ -80,9 +87,13 @@ std::optional<LaunchConfig> fused_config(const KernelSpec& spec,
   constexpr int kForward = 256;
   for (const int cluster : {1, 2}) {
     if (const auto slots = ring_slots(spec, device, cluster, kForward)) {
+      // 800 threads leave 80 registers each: enough for plain terms.
+      const bool wide = cluster == 1 && !has(spec.terms, Terms::kEntropy) &&
+                        !has(spec.terms, Terms::kSquares) && !spec.softcap &&
+                        spec.aligned;
       return LaunchConfig{{"cluster", cluster},
                           {"forward_threads", kForward},
-                          {"gradient_threads", cluster == 1 ? 512 : 256},
+                          {"gradient_threads", wide ? 512 : 256},
                           {"slots", *slots}};
     }
   }
@@ -100,19 +111,21 @@ std::vector<RowChoice> fused_choices(const KernelSpec& spec,
 }
 
 std::vector<RowChoice> kl_statistics_choices(const KernelSpec& spec,
-                                             const DeviceInfo&) {
-  const bool heavy = spec.softcap || spec.temperature || !spec.aligned;
+                                             const DeviceInfo& device) {
+  const bool heavy =
+      spec.softcap || spec.temperature || !spec.aligned || is_newer(device);
   return {{.config = {{"block", spec.vocab <= 4096 ? 128 : 256},
-                      {"min_blocks", heavy ? 2 : spec.vocab <= 4096 ? 4 : 4}}}};
+                      {"min_blocks", heavy ? 2 : 4}}}};
 }
 
 std::vector<RowChoice> kl_gradient_choices(const KernelSpec& spec,
                                            const DeviceInfo&) {
   const bool heavy = spec.softcap || (spec.grad_a && spec.grad_b) ||
                      !spec.aligned || spec.store == GradStore::kAccumulate;
-  return {{.config = {{"block", 256},
-                      {"min_blocks", heavy ? 2 : 6},
-                      {"flight", 1}}}};
+  if (heavy) {
+    return {{.config = {{"block", 256}, {"min_blocks", 2}, {"flight", 1}}}};
+  }
+  return {{.config = {{"block", 128}, {"min_blocks", 8}, {"flight", 2}}}};
 }
 
 struct ChoiceRow {

@@ -12,9 +12,9 @@ namespace logpjit::runtime {
 /// Where a library may be. Names are versioned, best first: asking for a plain
 /// name could map a second copy beside the one another package loaded.
 struct LibrarySearch {
-  std::string what;      ///< "NVRTC", for messages
+  std::string what;           ///< "NVRTC", for messages
   std::string explicit_file;  ///< from the options; nothing else is tried
-  std::string option;    ///< how to set it, for messages
+  std::string option;         ///< how to set it, for messages
   std::vector<std::string> names;
   std::vector<std::filesystem::path> folders;
 };

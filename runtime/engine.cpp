@@ -53,9 +53,8 @@ void Engine::log(const std::string& line) const {
 
 Built Engine::build(const KernelSpec& spec, const LaunchConfig& config,
                     const std::string& target) {
-  const generator::Source source =
-      generator::generate(spec, config, compiler_->dialect(),
-                          generator::embedded_manifest());
+  const generator::Source source = generator::generate(
+      spec, config, compiler_->dialect(), generator::embedded_manifest());
   cache::Key key = image_key(source, *compiler_, target);
   cache::Found found = images_.find_or_compile(
       key, [&] { return compiler_->compile(source, target); });

@@ -29,16 +29,16 @@ RowShape plain_shape(int blocks_per_row, int block, int shared_bytes) {
 
 RowShape statistics_shape(const KernelSpec& spec, const LaunchConfig& config) {
   const int block = config.at("block");
-  return plain_shape(1, block,
-                     device::sweep_bytes(spec.vocab, block,
-                                         static_cast<int>(spec.terms)));
+  return plain_shape(
+      1, block,
+      device::sweep_bytes(spec.vocab, block, static_cast<int>(spec.terms)));
 }
 
 RowShape gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
   const int block = config.at("block");
-  const int chunks = device::chunk_count(
-      spec.vocab, static_cast<int>(size_of(spec.logits)), spec.aligned,
-      block * config.at("flight"));
+  const int chunks =
+      device::chunk_count(spec.vocab, static_cast<int>(size_of(spec.logits)),
+                          spec.aligned, block * config.at("flight"));
   const bool hits = spec.many_ids && has(spec.terms, Terms::kLogp);
   return plain_shape(chunks, block, hits ? device::hit_list_bytes(block) : 0);
 }
@@ -46,11 +46,11 @@ RowShape gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
 RowShape fused_shape(const KernelSpec& spec, const LaunchConfig& config) {
   const int cluster = config.at("cluster");
   const int forward = config.at("forward_threads");
-  RowShape shape = plain_shape(
-      cluster, forward + config.at("gradient_threads") + 32,
-      device::fused_bytes(static_cast<int>(size_of(spec.logits)), cluster,
-                          config.at("slots"), forward,
-                          static_cast<int>(spec.terms)));
+  RowShape shape =
+      plain_shape(cluster, forward + config.at("gradient_threads") + 32,
+                  device::fused_bytes(static_cast<int>(size_of(spec.logits)),
+                                      cluster, config.at("slots"), forward,
+                                      static_cast<int>(spec.terms)));
   shape.launch.cluster = static_cast<std::uint32_t>(cluster);
   shape.persistent = true;
   return shape;
@@ -62,8 +62,7 @@ RowShape kl_statistics_shape(const KernelSpec& spec,
   return plain_shape(1, block, device::kl_sweep_bytes(spec.vocab, block));
 }
 
-RowShape kl_gradient_shape(const KernelSpec& spec,
-                           const LaunchConfig& config) {
+RowShape kl_gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
   const int block = config.at("block");
   return plain_shape(
       device::group_chunk_count(spec.vocab, block * config.at("flight")), block,

@@ -39,9 +39,9 @@ DeviceId parse_device(std::string_view text) {
       return {DeviceKind::kCuda, index};
     }
   }
-  throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("device '{}' is none of cpu, cuda and cuda:<number>",
-                          text));
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      fmt::format("device '{}' is none of cpu, cuda and cuda:<number>", text));
 }
 
 std::unique_ptr<Device> open_device(const Options& options) {

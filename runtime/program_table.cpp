@@ -8,22 +8,22 @@ namespace logpjit::runtime {
 namespace {
 
 std::size_t hash_of(const KernelSpec& spec) {
-  const std::uint64_t small =
-      static_cast<std::uint64_t>(spec.terms) |
-      static_cast<std::uint64_t>(spec.pass) << 8 |
-      static_cast<std::uint64_t>(spec.logits) << 12 |
-      static_cast<std::uint64_t>(spec.other) << 16 |
-      static_cast<std::uint64_t>(spec.ids) << 20 |
-      static_cast<std::uint64_t>(spec.rows) << 24 |
-      static_cast<std::uint64_t>(spec.store) << 28 |
-      static_cast<std::uint64_t>(spec.many_ids) << 32 |
-      static_cast<std::uint64_t>(spec.aligned) << 33 |
-      static_cast<std::uint64_t>(spec.temperature) << 34 |
-      static_cast<std::uint64_t>(spec.softcap) << 35 |
-      static_cast<std::uint64_t>(spec.grad_a) << 36 |
-      static_cast<std::uint64_t>(spec.grad_b) << 37;
-  std::uint64_t hash = small * 0x9e3779b97f4a7c15u +
-                       static_cast<std::uint64_t>(spec.vocab);
+  const std::uint64_t small = static_cast<std::uint64_t>(spec.terms) |
+                              static_cast<std::uint64_t>(spec.pass) << 8 |
+                              static_cast<std::uint64_t>(spec.logits) << 12 |
+                              static_cast<std::uint64_t>(spec.other) << 16 |
+                              static_cast<std::uint64_t>(spec.ids) << 20 |
+                              static_cast<std::uint64_t>(spec.rows) << 24 |
+                              static_cast<std::uint64_t>(spec.store) << 28 |
+                              static_cast<std::uint64_t>(spec.many_ids) << 32 |
+                              static_cast<std::uint64_t>(spec.aligned) << 33 |
+                              static_cast<std::uint64_t>(spec.temperature)
+                                  << 34 |
+                              static_cast<std::uint64_t>(spec.softcap) << 35 |
+                              static_cast<std::uint64_t>(spec.grad_a) << 36 |
+                              static_cast<std::uint64_t>(spec.grad_b) << 37;
+  std::uint64_t hash =
+      small * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(spec.vocab);
   hash = (hash ^ (hash >> 32)) * 0xd6e8feb86659fd93u;
   return static_cast<std::size_t>(hash ^ (hash >> 32));
 }
@@ -54,8 +54,8 @@ const Program& ProgramTable::insert(std::unique_ptr<const Program> program) {
   const std::lock_guard lock(mutex_);
   if (const Program* present = find(program->spec())) return *present;
   programs_.push_back(std::move(program));
-  auto slots = std::make_unique<Slots>(
-      std::bit_ceil(4 * programs_.size()), nullptr);
+  auto slots =
+      std::make_unique<Slots>(std::bit_ceil(4 * programs_.size()), nullptr);
   for (const auto& each : programs_) {
     (*slots)[slot_of(*slots, each->spec())] = each.get();
   }

@@ -37,8 +37,9 @@ kl_gradient(const KlGradientArguments args) {
   if (storage < 0) return;
   const RowPosition row_at =
       row_position<kRows>(storage, args.a.rows.inner_rows);
-  using Writer = KlWriter<LogitA, LogitB, kVocab, kAligned, kSoftcap,
-                          kAccumulate, kGradA, kGradB, kBlock, kFlight>;
+  using Writer =
+      KlWriter<LogitA, LogitB, kVocab, kAligned, kTemperature, kSoftcap,
+               kAccumulate, kGradA, kGradB, kBlock, kFlight>;
   const Writer writer{
       AnyRow<LogitA, kAligned>(static_cast<const LogitA*>(args.a.logits) +
                                element_offset(args.a.rows, row_at)),
@@ -63,16 +64,9 @@ kl_gradient(const KlGradientArguments args) {
       row_scale<kTemperature, kSoftcap>(args.a.transform, at);
   const RowScale scale_b =
       row_scale<kTemperature, kSoftcap>(args.b.transform, at);
-  const float sum_a = args.sum_a[n];
-  const float sum_b = args.sum_b[n];
-  const KlGradientRow row{max_a,
-                          max_b,
-                          settled(divide(1.0f, sum_a)),
-                          settled(divide(1.0f, sum_b)),
-                          settled(log_accurate(divide(sum_b, sum_a))),
-                          args.kl[n],
-                          settled(upstream * scale_a.inverse),
-                          settled(upstream * scale_b.inverse)};
+  const KlGradientRow row =
+      kl_gradient_row(max_a, args.sum_a[n], max_b, args.sum_b[n], args.kl[n],
+                      upstream, scale_a, scale_b);
   writer.write(row, scale_a, scale_b);
 }
 

@@ -92,11 +92,16 @@ void CudaDevice::launch(const Function& function, const LaunchShape& shape,
   LaunchAttribute cluster{};
   cluster.id = kClusterDimension;
   cluster.value.cluster = {shape.cluster, 1, 1};
-  const LaunchConfiguration configuration{
-      shape.grid, 1,       1,
-      shape.block, 1,      1,
-      shape.dynamic_shared_bytes,
-      stream,     &cluster, shape.cluster > 1 ? 1u : 0u};
+  const LaunchConfiguration configuration{shape.grid,
+                                          1,
+                                          1,
+                                          shape.block,
+                                          1,
+                                          1,
+                                          shape.dynamic_shared_bytes,
+                                          stream,
+                                          &cluster,
+                                          shape.cluster > 1 ? 1u : 0u};
   void* parameters[] = {const_cast<void*>(arguments)};
   const auto& cuda_function = static_cast<const CudaFunction&>(function);
   driver_.check(driver_.launch_kernel_ex(&configuration, cuda_function.get(),
@@ -170,10 +175,9 @@ double CudaDevice::elapsed_ms(const Event& begin, const Event& end) {
   CUevent_st* last = static_cast<const CudaEvent&>(end).get();
   driver_.check(driver_.event_synchronize(last), "cuEventSynchronize");
   float ms = 0;
-  driver_.check(
-      driver_.event_elapsed_time(
-          &ms, static_cast<const CudaEvent&>(begin).get(), last),
-      "cuEventElapsedTime");
+  driver_.check(driver_.event_elapsed_time(
+                    &ms, static_cast<const CudaEvent&>(begin).get(), last),
+                "cuEventElapsedTime");
   return ms;
 }
 

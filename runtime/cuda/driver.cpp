@@ -26,14 +26,14 @@ Opened& opened() {
 }  // namespace
 
 Driver::Driver(const DynamicLibrary& library) {
-#define LOGPJIT_CUDA(name, symbol, arguments)                              \
-  name = reinterpret_cast<CUresult(*) arguments>(library.find(#symbol));   \
-  if (name == nullptr) {                                                   \
-    throw Error(ErrorCode::kUnavailable,                                   \
-                fmt::format("the CUDA driver {} lacks " #symbol            \
-                            "; logpjit needs the driver of CUDA 12.0 or "  \
-                            "newer",                                       \
-                            library.path().string()));                     \
+#define LOGPJIT_CUDA(name, symbol, arguments)                             \
+  name = reinterpret_cast<CUresult(*) arguments>(library.find(#symbol));  \
+  if (name == nullptr) {                                                  \
+    throw Error(ErrorCode::kUnavailable,                                  \
+                fmt::format("the CUDA driver {} lacks " #symbol           \
+                            "; logpjit needs the driver of CUDA 12.0 or " \
+                            "newer",                                      \
+                            library.path().string()));                    \
   }
 #include "runtime/cuda/driver_functions.inc"
 #undef LOGPJIT_CUDA

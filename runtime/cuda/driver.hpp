@@ -18,7 +18,8 @@ class Driver {
   static const Driver& open(const std::string& explicit_file,
                             const std::vector<std::filesystem::path>& folders);
 
-#define LOGPJIT_CUDA(name, symbol, arguments) CUresult(*name) arguments = nullptr;
+#define LOGPJIT_CUDA(name, symbol, arguments) \
+  CUresult(*name) arguments = nullptr;
 #include "runtime/cuda/driver_functions.inc"
 #undef LOGPJIT_CUDA
 

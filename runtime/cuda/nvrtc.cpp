@@ -34,13 +34,14 @@ LibrarySearch nvrtc_search(const std::string& explicit_file,
 
 Nvrtc::Nvrtc(const LibrarySearch& search)
     : library_(DynamicLibrary::open(search)) {
-#define LOGPJIT_NVRTC(name, symbol, result, arguments)                   \
-  name = reinterpret_cast<result(*) arguments>(library_.find(#symbol));  \
+#define LOGPJIT_NVRTC(name, symbol, result, arguments)                  \
+  name = reinterpret_cast<result(*) arguments>(library_.find(#symbol)); \
   if (name == nullptr) refuse(library_, "it lacks " #symbol);
 #include "runtime/cuda/nvrtc_functions.inc"
 #undef LOGPJIT_NVRTC
   version(&major_, &minor_);
-  if (major_ < 12) refuse(library_, fmt::format("its version is {}.{}", major_, minor_));
+  if (major_ < 12)
+    refuse(library_, fmt::format("its version is {}.{}", major_, minor_));
   int count = 0;
   get_num_supported_archs(&count);
   archs_.resize(static_cast<std::size_t>(count));

@@ -22,7 +22,7 @@ constexpr const char* kProgramName = "logpjit_kernel.cu";
 /// own disk cache stays off: it opens the driver, and hides cold times.
 constexpr std::array kOptions{"--std=c++20", "--fmad=false", "--no-cache",
                               "--device-as-default-execution-space",
-                              "--ptxas-options=-v"};
+                              "--frandom-seed=logpjit", "--ptxas-options=-v"};
 
 /// A program that is destroyed with the scope.
 class Program {
@@ -40,9 +40,9 @@ class Program {
 
   void check(int result, const char* call) const {
     if (result == 0) return;
-    throw Error(ErrorCode::kCompileFailed,
-                fmt::format("{} failed: {}", call,
-                            nvrtc_.get_error_string(result)));
+    throw Error(
+        ErrorCode::kCompileFailed,
+        fmt::format("{} failed: {}", call, nvrtc_.get_error_string(result)));
   }
 
   std::string log() const {
@@ -83,8 +83,7 @@ void check_target(const Nvrtc& nvrtc, const std::string& target) {
 
 [[noreturn]] void fail(const Nvrtc& nvrtc, const generator::Source& source,
                        const std::string& target, const std::string& log) {
-  const std::string quoted =
-      quote_error_lines(source.text, log, kProgramName);
+  const std::string quoted = quote_error_lines(source.text, log, kProgramName);
   throw Error(
       ErrorCode::kCompileFailed,
       fmt::format("NVRTC {}.{} cannot compile {} for {}: {}", nvrtc.major(),
@@ -96,9 +95,9 @@ void check_target(const Nvrtc& nvrtc, const std::string& target) {
 void compile_program(const Nvrtc& nvrtc, const Program& program,
                      const generator::Source& source,
                      const std::string& target) {
-  program.check(nvrtc.add_name_expression(program.get(),
-                                          source.name_expression.c_str()),
-                "nvrtcAddNameExpression");
+  program.check(
+      nvrtc.add_name_expression(program.get(), source.name_expression.c_str()),
+      "nvrtcAddNameExpression");
   const std::string architecture = "--gpu-architecture=" + target;
   std::vector<const char*> options{architecture.c_str()};
   options.insert(options.end(), kOptions.begin(), kOptions.end());

@@ -41,16 +41,15 @@ void backward(Runtime& runtime, const RowBackward& call, CUstream_st* stream) {
 
   device::RowGradientArguments arguments{};
   arguments.logits = call.logits.data;
-  arguments.rows =
-      space.rows_argument(space.add_matrix("logits", call.logits));
+  arguments.rows = space.rows_argument(space.add_matrix("logits", call.logits));
   const runtime::IdsArgument ids = runtime::check_ids(
       kOp, device, call.ids, call.upstream.logp.given(), space);
   spec.ids = ids.dtype;
   spec.many_ids = ids.per_row > 1;
   arguments.ids = ids.vector;
   arguments.ids_per_row = ids.per_row;
-  arguments.transform = runtime::check_transform(kOp, device, call.transform,
-                                                 space, spec);
+  arguments.transform =
+      runtime::check_transform(kOp, device, call.transform, space, spec);
   spec.terms = runtime::check_upstream(kOp, device, call.upstream, ids, space,
                                        arguments.upstream);
   arguments.max = saved(device, {"max", call.max}, true, space);
@@ -60,18 +59,18 @@ void backward(Runtime& runtime, const RowBackward& call, CUstream_st* stream) {
   arguments.squares = saved(device, {"squares", call.squares},
                             has(spec.terms, Terms::kSquares), space);
   arguments.gradient = call.gradient.tensor.data;
-  arguments.gradient_rows = space.rows_argument(runtime::check_gradient(
-      kOp, device, call.gradient, call.logits,
-      {{"ids", call.ids},
-       {"max", call.max},
-       {"sum", call.sum},
-       {"entropy", call.entropy},
-       {"squares", call.squares},
-       {"upstream.logp", call.upstream.logp},
-       {"upstream.entropy", call.upstream.entropy},
-       {"upstream.lse", call.upstream.lse},
-       {"upstream.squares", call.upstream.squares}},
-      space));
+  arguments.gradient_rows = space.rows_argument(
+      runtime::check_gradient(kOp, device, call.gradient, call.logits,
+                              {{"ids", call.ids},
+                               {"max", call.max},
+                               {"sum", call.sum},
+                               {"entropy", call.entropy},
+                               {"squares", call.squares},
+                               {"upstream.logp", call.upstream.logp},
+                               {"upstream.entropy", call.upstream.entropy},
+                               {"upstream.lse", call.upstream.lse},
+                               {"upstream.squares", call.upstream.squares}},
+                              space));
   arguments.gradient_columns = call.logits.shape[call.logits.rank - 1];
   arguments.row_count = space.rows();
   spec.rows = space.map();

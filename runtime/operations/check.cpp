@@ -40,10 +40,10 @@ bool overlap(const TensorView& a, const TensorView& b) {
 }
 
 std::string shape_text(const TensorView& tensor) {
-  return fmt::format(
-      "[{}]", fmt::join(std::span(tensor.shape.data(),
-                                  static_cast<std::size_t>(tensor.rank)),
-                        ", "));
+  return fmt::format("[{}]",
+                     fmt::join(std::span(tensor.shape.data(),
+                                         static_cast<std::size_t>(tensor.rank)),
+                               ", "));
 }
 
 std::string_view device_name(DeviceKind kind) {
@@ -62,8 +62,9 @@ void check_tensor(std::string_view op, DeviceId device, Named argument) {
   const TensorView& tensor = argument.tensor;
   if (!tensor.given()) refuse(op, argument.name, "is required");
   if (tensor.rank > TensorView::kMaxRank) {
-    refuse(op, argument.name, fmt::format("rank {} is above {}", tensor.rank,
-                                          TensorView::kMaxRank));
+    refuse(
+        op, argument.name,
+        fmt::format("rank {} is above {}", tensor.rank, TensorView::kMaxRank));
   }
   bool empty = false;
   for (int i = 0; i < tensor.rank; ++i) {

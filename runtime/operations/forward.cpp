@@ -77,8 +77,8 @@ namespace runtime {
 RowValuesCall check_values(std::string_view op, DeviceId device,
                            const RowForward& call) {
   check_matrix(op, device, {"logits", call.logits});
-  RowValuesCall made{.space = RowSpace(op, device, call.logits,
-                                       call.row_index)};
+  RowValuesCall made{.space =
+                         RowSpace(op, device, call.logits, call.row_index)};
   RowSpace& space = made.space;
   KernelSpec& spec = made.spec;
   spec.pass = Pass::kForward;
@@ -88,8 +88,7 @@ RowValuesCall check_values(std::string_view op, DeviceId device,
 
   device::RowStatisticsArguments& arguments = made.arguments;
   arguments.logits = call.logits.data;
-  arguments.rows =
-      space.rows_argument(space.add_matrix("logits", call.logits));
+  arguments.rows = space.rows_argument(space.add_matrix("logits", call.logits));
   arguments.row_count = space.rows();
   arguments.ignore_id = call.ignore_id;
   made.ids = check_ids(op, device, call.ids, call.logp.given(), space);
@@ -115,8 +114,7 @@ void forward(Runtime& runtime, const RowForward& call, CUstream_st* stream) {
   engine.program(made.spec).launch(made.space.rows(), stream, made.arguments);
 }
 
-void launch(const Kernel& kernel, const RowForward& call,
-            CUstream_st* stream) {
+void launch(const Kernel& kernel, const RowForward& call, CUstream_st* stream) {
   const runtime::Program& program = kernel.program();
   runtime::RowValuesCall made =
       runtime::check_values("launch", program.device().info().id, call);

@@ -46,12 +46,18 @@ Terms check_upstream(std::string_view op, DeviceId device,
     device::VectorArgument& vector;
   };
   const Row rows[] = {
-      {Terms::kLogp, {"upstream.logp", upstream.logp}, ids.trailing,
+      {Terms::kLogp,
+       {"upstream.logp", upstream.logp},
+       ids.trailing,
        argument.logp},
-      {Terms::kEntropy, {"upstream.entropy", upstream.entropy}, 0,
+      {Terms::kEntropy,
+       {"upstream.entropy", upstream.entropy},
+       0,
        argument.entropy},
       {Terms::kLse, {"upstream.lse", upstream.lse}, 0, argument.lse},
-      {Terms::kSquares, {"upstream.squares", upstream.squares}, 0,
+      {Terms::kSquares,
+       {"upstream.squares", upstream.squares},
+       0,
        argument.squares},
   };
   Terms terms = Terms::kNone;
@@ -73,9 +79,10 @@ RowStrides check_gradient(std::string_view op, DeviceId device,
   check_dtype(op, named, {logits.dtype});
   const TensorView& tensor = gradient.tensor;
   if (tensor.shape[tensor.rank - 1] != logits.shape[logits.rank - 1]) {
-    refuse(op, "gradient", fmt::format("row length {} is not the logits' {}",
-                                       tensor.shape[tensor.rank - 1],
-                                       logits.shape[logits.rank - 1]));
+    refuse(op, "gradient",
+           fmt::format("row length {} is not the logits' {}",
+                       tensor.shape[tensor.rank - 1],
+                       logits.shape[logits.rank - 1]));
   }
   const RowStrides strides = space.add_matrix("gradient", tensor);
   std::vector<Named> others = inputs;
@@ -101,9 +108,9 @@ bool lie_alike(const TensorView& logits, const TensorView& gradient) {
                 16) == 0;
   if (logits.rank != gradient.rank) return false;
   for (int i = 0; i + 1 < logits.rank; ++i) {
-    const auto apart = static_cast<std::uint64_t>(logits.strides[i] -
-                                                  gradient.strides[i]) *
-                       size;
+    const auto apart =
+        static_cast<std::uint64_t>(logits.strides[i] - gradient.strides[i]) *
+        size;
     alike = alike && (logits.shape[i] <= 1 || apart % 16 == 0);
   }
   return alike;

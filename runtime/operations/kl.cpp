@@ -61,8 +61,7 @@ device::SideArgument check_side(std::string_view op, DeviceId device,
                                 KernelSpec& spec) {
   device::SideArgument argument{};
   argument.logits = side.logits.data;
-  argument.rows =
-      space.rows_argument(space.add_matrix(side.name, side.logits));
+  argument.rows = space.rows_argument(space.add_matrix(side.name, side.logits));
   KernelSpec needs;
   argument.transform =
       runtime::check_transform(op, device, side.transform, space, needs);
@@ -198,8 +197,8 @@ void kl_backward(Runtime& runtime, const KlBackward& call,
   if (made.spec.grad_a && made.spec.grad_b && accumulate_a != accumulate_b) {
     runtime::refuse(kOp, "gradients", "accumulate must be the same for both");
   }
-  made.spec.store = accumulate_a || accumulate_b ? GradStore::kAccumulate
-                                                 : GradStore::kWrite;
+  made.spec.store =
+      accumulate_a || accumulate_b ? GradStore::kAccumulate : GradStore::kWrite;
   made.spec.pass = Pass::kBackward;
   arguments.gradient_a = a.data;
   arguments.gradient_a_rows = a.rows;

@@ -36,8 +36,8 @@ bool RowSpace::is_vector(const TensorView& tensor) const {
 }
 
 RowStrides RowSpace::add(const TensorView& tensor, bool flat) {
-  if (flat) return {.outer = tensor.strides[0] * inner_,
-                    .inner = tensor.strides[0]};
+  if (flat)
+    return {.outer = tensor.strides[0] * inner_, .inner = tensor.strides[0]};
   RowStrides strides{.outer = tensor.strides[0], .inner = tensor.strides[1]};
   if (inner_ == 1) strides.inner = strides.outer;
   one_stride_ = one_stride_ && (outer_ <= 1 || inner_ == 1 ||
@@ -48,11 +48,14 @@ RowStrides RowSpace::add(const TensorView& tensor, bool flat) {
 RowStrides RowSpace::add_matrix(std::string_view name,
                                 const TensorView& tensor) {
   const bool flat = tensor.rank == 2;
-  const bool fits = flat ? tensor.shape[0] == outer_ * inner_
-                         : tensor.shape[0] == outer_ && tensor.shape[1] == inner_;
+  const bool fits =
+      flat ? tensor.shape[0] == outer_ * inner_
+           : tensor.shape[0] == outer_ && tensor.shape[1] == inner_;
   if (!fits) {
-    refuse(op_, name, fmt::format("leading dimensions differ from the logits' "
-                                  "{} rows", outer_ * inner_));
+    refuse(op_, name,
+           fmt::format("leading dimensions differ from the logits' "
+                       "{} rows",
+                       outer_ * inner_));
   }
   return add(tensor, flat);
 }

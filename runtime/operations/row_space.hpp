@@ -51,9 +51,9 @@ class RowSpace {
   RowStrides add(const TensorView& tensor, bool flat);
 
   std::string_view op_;
-  std::int64_t outer_ = 1;    ///< of the storage: B
-  std::int64_t inner_ = 0;    ///< of the storage: S, or N
-  std::int64_t rows_ = 0;     ///< of the call
+  std::int64_t outer_ = 1;  ///< of the storage: B
+  std::int64_t inner_ = 0;  ///< of the storage: S, or N
+  std::int64_t rows_ = 0;   ///< of the call
   const long long* index_ = nullptr;
   bool outer_is_batch_ = false;  ///< logits are [B, S, V]
   bool one_stride_ = true;

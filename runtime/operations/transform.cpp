@@ -35,8 +35,9 @@ IdsArgument check_ids(std::string_view op, DeviceId device,
     argument.per_row = ids.shape[ids.rank - 1];
     item_stride = ids.strides[ids.rank - 1];
     if (argument.per_row < 1 || argument.per_row > kMostIds) {
-      refuse(op, "ids", fmt::format("{} ids per row; 1 to {} are possible",
-                                    argument.per_row, kMostIds));
+      refuse(op, "ids",
+             fmt::format("{} ids per row; 1 to {} are possible",
+                         argument.per_row, kMostIds));
     }
   }
   argument.vector = RowSpace::vector_argument(ids, strides, item_stride);

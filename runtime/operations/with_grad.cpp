@@ -39,26 +39,27 @@ void forward_with_grad(Runtime& runtime, const RowWithGrad& call,
   if (!call.values.max.given() || !call.values.sum.given()) {
     runtime::refuse(kOp, "values", "max and sum must be given");
   }
-  runtime::RowValuesCall made = runtime::check_values(kOp, info.id, call.values);
+  runtime::RowValuesCall made =
+      runtime::check_values(kOp, info.id, call.values);
   device::RowFusedArguments arguments{};
   const Terms wanted = runtime::check_upstream(
       kOp, info.id, call.upstream, made.ids, made.space, arguments.upstream);
-  arguments.gradient_rows = made.space.rows_argument(runtime::check_gradient(
-      kOp, info.id, call.gradient, call.values.logits,
-      {{"ids", call.values.ids},
-       {"logp", call.values.logp},
-       {"max", call.values.max},
-       {"sum", call.values.sum}},
-      made.space));
+  arguments.gradient_rows = made.space.rows_argument(
+      runtime::check_gradient(kOp, info.id, call.gradient, call.values.logits,
+                              {{"ids", call.values.ids},
+                               {"logp", call.values.logp},
+                               {"max", call.values.max},
+                               {"sum", call.values.sum}},
+                              made.space));
   if (!has(made.spec.terms, wanted)) {
     runtime::refuse(kOp, "upstream",
                     "has a term whose value is not among the outputs");
   }
   made.spec.pass = Pass::kWithGrad;
-  made.spec.store = call.gradient.accumulate ? GradStore::kAccumulate
-                                             : GradStore::kWrite;
-  made.spec.aligned = made.spec.aligned &&
-                      runtime::is_aligned(call.gradient.tensor);
+  made.spec.store =
+      call.gradient.accumulate ? GradStore::kAccumulate : GradStore::kWrite;
+  made.spec.aligned =
+      made.spec.aligned && runtime::is_aligned(call.gradient.tensor);
   made.spec.rows = made.space.map();
   const bool alike =
       runtime::lie_alike(call.values.logits, call.gradient.tensor);

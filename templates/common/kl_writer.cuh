@@ -6,8 +6,8 @@
 
 namespace logpjit::device {
 
-template <typename A, typename B, i64 kVocab, bool kAligned, bool kSoftcap,
-          bool kAccumulate, bool kGradA, bool kGradB, int kBlock, int kFlight>
+template <typename A, typename B, i64 kVocab, bool kAligned,
+          bool kTemperature, bool kSoftcap, bool kAccumulate, bool kGradA, bool kGradB, int kBlock, int kFlight>
 struct KlWriter {
   static constexpr i32 kVectorGroups = vector_groups<kAligned>(kVocab);
 
@@ -86,18 +86,14 @@ struct KlWriter {
     for (int i = 0; i < kGroup; ++i) {
       const float cap_a = capped<kSoftcap>(x[i], scale_a);
       const float cap_b = capped<kSoftcap>(y[i], scale_b);
-      const float p_a =
-          probability(cap_a, row.max_a, row.inverse_sum_a, scale_a);
       if constexpr (kGradA) {
         of_a[i] = through_cap<kSoftcap>(
-            gradient_of_a(cap_a, cap_b, p_a, row, scale_a, scale_b), cap_a,
-            scale_a);
+            gradient_of_a<kTemperature>(cap_a, cap_b, row, scale_a, scale_b),
+            cap_a, scale_a);
       }
       if constexpr (kGradB) {
-        const float p_b =
-            probability(cap_b, row.max_b, row.inverse_sum_b, scale_b);
-        of_b[i] = through_cap<kSoftcap>(gradient_of_b(cap_b, p_a, p_b, row),
-                                        cap_b, scale_b);
+        of_b[i] = through_cap<kSoftcap>(
+            gradient_of_b(cap_a, cap_b, row, scale_a, scale_b), cap_b, scale_b);
       }
     }
     if constexpr (kGradA) put(gradient_a, group, of_a, policy);

@@ -97,9 +97,8 @@ TEST_P(Accuracy, ValuesAndGradientsOfAllTerms) {
         device(), random_matrix(shape.dtype, shape.rows, shape.vocab, 1, 9));
     const auto up_logp = tuning::upload(
         device(), DType::kFp32,
-        shape.ids_per_row > 1
-            ? std::vector{shape.rows, shape.ids_per_row}
-            : std::vector{shape.rows},
+        shape.ids_per_row > 1 ? std::vector{shape.rows, shape.ids_per_row}
+                              : std::vector{shape.rows},
         std::as_bytes(std::span(all.up_logp)));
     const auto up_entropy = send(device(), all.up_entropy);
     const auto up_lse = send(device(), all.up_lse);
@@ -122,17 +121,15 @@ TEST_P(Accuracy, ValuesAndGradientsOfAllTerms) {
     const auto lse = tuning::download_floats(device(), out.lse);
     const auto squares = tuning::download_floats(device(), out.squares);
     const auto columns = fetch(device(), gradient);
-    const tuning::Upstream upstream{doubles(all.up_logp),
-                                    doubles(all.up_entropy),
-                                    doubles(all.up_lse),
-                                    doubles(all.up_squares)};
+    const tuning::Upstream upstream{
+        doubles(all.up_logp), doubles(all.up_entropy), doubles(all.up_lse),
+        doubles(all.up_squares)};
     for (std::int64_t row = 0; row < shape.rows; ++row) {
       const auto at = static_cast<std::size_t>(row);
-      const tuning::RowValues want =
-          tuning::reference_values(all.problem, row);
+      const tuning::RowValues want = tuning::reference_values(all.problem, row);
       for (std::size_t k = 0; k < want.logp.size(); ++k) {
-        expect_close(logp[at * want.logp.size() + k], want.logp[k], 2e-6,
-                     4e-7, "logp");
+        expect_close(logp[at * want.logp.size() + k], want.logp[k], 2e-6, 4e-7,
+                     "logp");
       }
       expect_close(entropy[at], want.entropy, 2e-6, 5e-7, "entropy");
       expect_close(lse[at], want.lse, 2e-6, 4e-7, "lse");
@@ -142,8 +139,9 @@ TEST_P(Accuracy, ValuesAndGradientsOfAllTerms) {
       for (std::int64_t j = 0; j < shape.vocab; ++j) {
         const auto place = static_cast<std::size_t>(j);
         const double rounding = tuning::spacing(right[place], shape.dtype);
-        expect_close(columns[at * static_cast<std::size_t>(shape.vocab) + place],
-                     right[place], 3e-6 + rounding, 0, "gradient");
+        expect_close(
+            columns[at * static_cast<std::size_t>(shape.vocab) + place],
+            right[place], 3e-6 + rounding, 0, "gradient");
         if (HasFailure()) return;
       }
     }
@@ -209,11 +207,11 @@ TEST_P(Accuracy, KlValuesAndBothGradients) {
     const auto upstream = send(device(), up);
     for (const KlDirection direction :
          {KlDirection::kForward, KlDirection::kReverse}) {
-      const KlInputs inputs{.student = s.view,
-                            .teacher = t.view,
-                            .student_transform = {.temperature =
-                                                      shape.temperature},
-                            .direction = direction};
+      const KlInputs inputs{
+          .student = s.view,
+          .teacher = t.view,
+          .student_transform = {.temperature = shape.temperature},
+          .direction = direction};
       const Values out = poisoned_values(device(), shape.rows, 1);
       kl_forward(runtime(), {.inputs = inputs,
                              .kl = out.logp.view,
@@ -223,16 +221,15 @@ TEST_P(Accuracy, KlValuesAndBothGradients) {
                              .teacher_sum = out.squares.view});
       const auto of_student = send(device(), student);
       const auto of_teacher = send(device(), teacher);
-      kl_backward(runtime(),
-                  {.inputs = inputs,
-                   .kl = out.logp.view,
-                   .student_max = out.max.view,
-                   .student_sum = out.sum.view,
-                   .teacher_max = out.lse.view,
-                   .teacher_sum = out.squares.view,
-                   .upstream = upstream.view,
-                   .student_gradient = {.tensor = of_student.view},
-                   .teacher_gradient = {.tensor = of_teacher.view}});
+      kl_backward(runtime(), {.inputs = inputs,
+                              .kl = out.logp.view,
+                              .student_max = out.max.view,
+                              .student_sum = out.sum.view,
+                              .teacher_max = out.lse.view,
+                              .teacher_sum = out.squares.view,
+                              .upstream = upstream.view,
+                              .student_gradient = {.tensor = of_student.view},
+                              .teacher_gradient = {.tensor = of_teacher.view}});
       const auto kl = tuning::download_floats(device(), out.logp);
       const auto student_gradient = fetch(device(), of_student);
       const auto teacher_gradient = fetch(device(), of_teacher);
@@ -252,16 +249,15 @@ TEST_P(Accuracy, KlValuesAndBothGradients) {
         if (!reverse) std::swap(gradients.a, gradients.b);
         for (std::int64_t j = 0; j < shape.vocab; ++j) {
           const auto place = static_cast<std::size_t>(j);
-          const auto index =
-              at * static_cast<std::size_t>(shape.vocab) + place;
-          expect_close(student_gradient[index], gradients.a[place],
-                       3e-6 + tuning::spacing(gradients.a[place],
-                                              shape.student),
-                       0, "student gradient");
-          expect_close(teacher_gradient[index], gradients.b[place],
-                       3e-6 + tuning::spacing(gradients.b[place],
-                                              shape.teacher),
-                       0, "teacher gradient");
+          const auto index = at * static_cast<std::size_t>(shape.vocab) + place;
+          expect_close(
+              student_gradient[index], gradients.a[place],
+              3e-6 + tuning::spacing(gradients.a[place], shape.student), 0,
+              "student gradient");
+          expect_close(
+              teacher_gradient[index], gradients.b[place],
+              3e-6 + tuning::spacing(gradients.b[place], shape.teacher), 0,
+              "teacher gradient");
           if (HasFailure()) return;
         }
       }

@@ -51,10 +51,11 @@ tuning::DeviceTensor send(runtime::Device& device, const HostMatrix& matrix,
                                std::byte{tuning::kPoison});
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     for (std::int64_t column = 0; column < matrix.columns; ++column) {
-      const auto at = static_cast<std::size_t>(placement.offset +
-                                               row * stride + column);
+      const auto at =
+          static_cast<std::size_t>(placement.offset + row * stride + column);
       tuning::narrow(
-          matrix.values[static_cast<std::size_t>(row * matrix.columns + column)],
+          matrix
+              .values[static_cast<std::size_t>(row * matrix.columns + column)],
           matrix.dtype, bytes.data() + at * size);
     }
   }
@@ -100,8 +101,8 @@ std::vector<double> fetch(runtime::Device& device,
   for (std::int64_t row = 0; row < view.shape[0]; ++row) {
     for (std::int64_t column = 0; column < view.shape[1]; ++column) {
       values.push_back(tuning::widen(
-          start + static_cast<std::size_t>(row * view.strides[0] + column) *
-                      size,
+          start +
+              static_cast<std::size_t>(row * view.strides[0] + column) * size,
           view.dtype));
     }
   }

@@ -30,10 +30,10 @@ class OnDevice : public testing::TestWithParam<std::string> {
   Runtime* runtime_ = nullptr;
 };
 
-#define LOGPJIT_ON_DEVICES(suite)                                     \
-  INSTANTIATE_TEST_SUITE_P(cpu, suite, testing::Values("cpu"),        \
-                           [](const auto&) { return "device"; });     \
-  INSTANTIATE_TEST_SUITE_P(gpu, suite, testing::Values("cuda"),       \
+#define LOGPJIT_ON_DEVICES(suite)                                 \
+  INSTANTIATE_TEST_SUITE_P(cpu, suite, testing::Values("cpu"),    \
+                           [](const auto&) { return "device"; }); \
+  INSTANTIATE_TEST_SUITE_P(gpu, suite, testing::Values("cuda"),   \
                            [](const auto&) { return "device"; })
 
 /// Host values of a tensor, kept as doubles that its dtype holds exactly.

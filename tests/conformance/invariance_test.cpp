@@ -89,13 +89,12 @@ TEST_P(Invariance, LaunchConfigurationsOfTheForward) {
     SCOPED_TRACE(config.text());
     const Kernel kernel = runtime().kernel(spec, config);
     const Values out = poisoned_values(device(), kRows, 1);
-    launch(kernel,
-           {.logits = logits.view,
-            .ids = ids.view,
-            .logp = out.logp.view,
-            .entropy = out.entropy.view,
-            .max = out.max.view,
-            .sum = out.sum.view});
+    launch(kernel, {.logits = logits.view,
+                    .ids = ids.view,
+                    .logp = out.logp.view,
+                    .entropy = out.entropy.view,
+                    .max = out.max.view,
+                    .sum = out.sum.view});
     EXPECT_EQ(bits(device(), out.logp), want.logp);
     EXPECT_EQ(bits(device(), out.entropy), want.entropy);
     EXPECT_EQ(bits(device(), out.max), want.max);
@@ -120,13 +119,14 @@ TEST_P(Invariance, OtherRowsAndPlace) {
   const Inputs inputs = make_inputs(kRows, kVocab);
   const Bits all = run(matrix, inputs);
   for (const std::int64_t row : {std::int64_t{0}, kRows - 1}) {
-    HostMatrix one{DType::kBf16, 1, kVocab,
+    HostMatrix one{DType::kBf16,
+                   1,
+                   kVocab,
                    {matrix.values.begin() + row * kVocab,
                     matrix.values.begin() + (row + 1) * kVocab}};
     const auto at = static_cast<std::size_t>(row);
-    const Bits alone = run(one, {{inputs.ids[at]},
-                                 {inputs.up_logp[at]},
-                                 {inputs.up_entropy[at]}});
+    const Bits alone = run(
+        one, {{inputs.ids[at]}, {inputs.up_logp[at]}, {inputs.up_entropy[at]}});
     EXPECT_EQ(alone.logp[0], all.logp[at]);
     EXPECT_EQ(alone.entropy[0], all.entropy[at]);
     EXPECT_TRUE(std::equal(alone.gradient.begin(), alone.gradient.end(),

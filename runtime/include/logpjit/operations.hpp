@@ -23,9 +23,9 @@ namespace logpjit {
 /// z = softcap(x) / T. Values and gradients are of z; gradients with respect to
 /// x (chain rule included).
 struct Transform {
-  float temperature = 1;         ///< finite and > 0
-  TensorView temperatures{};       ///< fp32 per row, instead of `temperature`
-  float softcap = 0;             ///< cap * tanh(x / cap); 0 = none
+  float temperature = 1;      ///< finite and > 0
+  TensorView temperatures{};  ///< fp32 per row, instead of `temperature`
+  float softcap = 0;          ///< cap * tanh(x / cap); 0 = none
 };
 
 /// Values and statistics in one read of the logits.
@@ -40,13 +40,13 @@ struct RowForward {
   Transform transform{};
 
   // Outputs, fp32 unless said.
-  TensorView logp{};      ///< [N] or [N, K], needs `ids`
-  TensorView entropy{};   ///< [N]
-  TensorView lse{};       ///< [N]; at large offsets prefer max and sum
-  TensorView squares{};   ///< [N], sum of p^2
-  TensorView argmax{};    ///< [N], int64; -1 in undefined rows
-  TensorView max{};       ///< [N], saved for the backward
-  TensorView sum{};       ///< [N], sum of e^(z - max), saved for the backward
+  TensorView logp{};     ///< [N] or [N, K], needs `ids`
+  TensorView entropy{};  ///< [N]
+  TensorView lse{};      ///< [N]; at large offsets prefer max and sum
+  TensorView squares{};  ///< [N], sum of p^2
+  TensorView argmax{};   ///< [N], int64; -1 in undefined rows
+  TensorView max{};      ///< [N], saved for the backward
+  TensorView sum{};      ///< [N], sum of e^(z - max), saved for the backward
   /// uint64 [1] as int64: counts ids outside [0, vocab) that are not
   /// `ignore_id`. Added to, never reset; read it when convenient.
   TensorView out_of_range{};
@@ -118,7 +118,7 @@ enum class KlDirection { kForward, kReverse };
 struct KlInputs {
   TensorView student{};
   TensorView teacher{};
-  TensorView row_index{};    ///< as in RowForward, for both sides
+  TensorView row_index{};  ///< as in RowForward, for both sides
   std::int64_t vocab = 0;  ///< columns that count on both sides
   Transform student_transform{};
   Transform teacher_transform{};
@@ -149,7 +149,7 @@ struct KlBackward {
   TensorView student_sum{};
   TensorView teacher_max{};
   TensorView teacher_sum{};
-  TensorView upstream{};     ///< fp32 [N], any stride
+  TensorView upstream{};  ///< fp32 [N], any stride
   Gradient student_gradient{};
   Gradient teacher_gradient{};
 };

@@ -45,12 +45,12 @@ class LOGPJIT_API Kernel {
 
 /// How often a Runtime did what. Monotonic.
 struct Counters {
-  std::uint64_t compiled = 0;      ///< images made by a compiler
-  std::uint64_t disk_hits = 0;     ///< images read from a writable cache
-  std::uint64_t sealed_hits = 0;   ///< images read from a read-only cache
-  std::uint64_t rejected = 0;      ///< images a device refused
-  std::uint64_t fallbacks = 0;     ///< calls served by the chunked fallback
-  std::uint64_t loaded = 0;        ///< kernels loaded into the device
+  std::uint64_t compiled = 0;     ///< images made by a compiler
+  std::uint64_t disk_hits = 0;    ///< images read from a writable cache
+  std::uint64_t sealed_hits = 0;  ///< images read from a read-only cache
+  std::uint64_t rejected = 0;     ///< images a device refused
+  std::uint64_t fallbacks = 0;    ///< calls served by the chunked fallback
+  std::uint64_t loaded = 0;       ///< kernels loaded into the device
 };
 
 /// Made, passed, destroyed: there are no globals. Safe to share between

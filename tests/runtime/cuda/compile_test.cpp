@@ -1,0 +1,179 @@
+// NVRTC on this machine: every default kernel compiles without a stack frame,
+// and refusals are typed and say what to do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "generator/generate.hpp"
+#include "logpjit/error.hpp"
+#include "logpjit/options.hpp"
+#include "runtime/cuda/nvrtc_compiler.hpp"
+#include "runtime/launch_table.hpp"
+
+namespace logpjit::runtime::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+/// Options as scripts/test sets them, without reading the environment twice.
+class Nvrtc13 : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Options options = Options::from_environment();
+    compiler_ = std::make_unique<NvrtcCompiler>(options.nvrtc_library,
+                                                options.library_folders);
+    try {
+      compiler_->describe();
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.message();
+    }
+  }
+
+  generator::Source source(const KernelSpec& spec, const LaunchConfig& config) {
+    return generator::generate(spec, config, generator::Dialect::kCuda,
+                               generator::embedded_manifest());
+  }
+
+  std::unique_ptr<NvrtcCompiler> compiler_;
+};
+
+DeviceInfo gpu(int major) {
+  DeviceInfo info;
+  info.id.kind = DeviceKind::kCuda;
+  info.major = major;
+  info.multiprocessors = 132;
+  info.shared_bytes_per_block = 232448;
+  return info;
+}
+
+KernelSpec spec_of(const std::string& op, DType dtype, std::int64_t vocab) {
+  KernelSpec spec = *parse_op(op);
+  spec.logits = dtype;
+  spec.other = dtype;
+  spec.vocab = vocab;
+  return spec;
+}
+
+std::vector<KernelSpec> specs() {
+  std::vector<KernelSpec> all;
+  for (const char* op :
+       {"logp", "entropy", "logp+entropy", "logp+entropy+lse+squares+argmax",
+        "kl", "logp_backward", "logp+entropy_backward", "kl_backward",
+        "logp_with_grad", "logp+entropy_with_grad"}) {
+    for (const DType dtype : {DType::kBf16, DType::kFp32}) {
+      all.push_back(spec_of(op, dtype, 75968));
+    }
+  }
+  KernelSpec many = spec_of("logp_backward", DType::kBf16, 151936);
+  many.many_ids = true;
+  all.push_back(many);
+  KernelSpec odd = spec_of("logp", DType::kBf16, 50257);
+  odd.aligned = false;
+  all.push_back(odd);
+  odd.pass = Pass::kBackward;
+  all.push_back(odd);
+  KernelSpec both = spec_of("kl_backward", DType::kBf16, 32000);
+  both.grad_b = true;
+  all.push_back(both);
+  KernelSpec hot = spec_of("logp", DType::kFp16, 32000);
+  hot.temperature = true;
+  hot.rows = RowMap::kStrided2;
+  all.push_back(hot);
+  return all;
+}
+
+TEST_F(Nvrtc13, DefaultKernelsHaveNoStackFrame) {
+  for (const KernelSpec& spec : specs()) {
+    for (const RowChoice& choice : default_choices(spec, gpu(9))) {
+      const cache::Image image =
+          compiler_->compile(source(spec, choice.config), "sm_90a");
+      SCOPED_TRACE(spec.text() + " " + choice.config.text());
+      EXPECT_EQ(image.facts.stack_bytes, 0);
+      EXPECT_EQ(image.facts.spill_bytes, 0);
+      EXPECT_GT(image.facts.registers, 0);
+      EXPECT_FALSE(image.bytes.empty());
+    }
+  }
+}
+
+TEST_F(Nvrtc13, OlderAndNewerArchitectures) {
+  for (const auto& [arch, major] :
+       {std::pair{"sm_80", 8}, std::pair{"sm_100a", 10},
+        std::pair{"sm_120a", 12}}) {
+    for (const char* op : {"logp", "logp_backward", "kl", "kl_backward"}) {
+      const KernelSpec spec = spec_of(op, DType::kBf16, 151936);
+      const LaunchConfig config = default_choices(spec, gpu(major))[0].config;
+      const cache::Image image = compiler_->compile(source(spec, config), arch);
+      SCOPED_TRACE(std::string(arch) + " " + op);
+      EXPECT_EQ(image.facts.stack_bytes, 0);
+      EXPECT_EQ(image.facts.spill_bytes, 0);
+    }
+  }
+}
+
+TEST_F(Nvrtc13, TheSameSourceGivesTheSameBytes) {
+  const KernelSpec spec = spec_of("logp", DType::kBf16, 32000);
+  const LaunchConfig config = default_choices(spec, gpu(9))[0].config;
+  EXPECT_EQ(compiler_->compile(source(spec, config), "sm_90a").bytes,
+            compiler_->compile(source(spec, config), "sm_90a").bytes);
+}
+
+TEST_F(Nvrtc13, AnUnknownArchitectureIsNamedWithTheKnownOnes) {
+  const KernelSpec spec = spec_of("logp", DType::kBf16, 32000);
+  const LaunchConfig config = default_choices(spec, gpu(9))[0].config;
+  try {
+    compiler_->compile(source(spec, config), "sm_42");
+    FAIL() << "compiled for sm_42";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_THAT(error.message(), HasSubstr("'sm_42'"));
+    EXPECT_THAT(error.message(), HasSubstr("sm_90"));
+  }
+}
+
+TEST_F(Nvrtc13, ABrokenSourceShowsItsNumberedLines) {
+  const KernelSpec spec = spec_of("logp", DType::kBf16, 32000);
+  const LaunchConfig config = default_choices(spec, gpu(9))[0].config;
+  generator::Source broken = source(spec, config);
+  broken.text += "\nthis is not C++;\n";
+  try {
+    compiler_->compile(broken, "sm_90a");
+    FAIL() << "compiled nonsense";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCompileFailed);
+    EXPECT_THAT(error.message(), HasSubstr("row_statistics"));
+    EXPECT_THAT(error.log(), HasSubstr("this is not C++;"));
+    EXPECT_THAT(error.log(), HasSubstr("--fmad=false"));
+  }
+}
+
+TEST(NvrtcSearch, AMissingOrForeignLibraryIsExplained) {
+  const NvrtcCompiler missing("/nonexistent/libnvrtc.so.13", {});
+  try {
+    missing.describe();
+    FAIL() << "opened nothing";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_THAT(error.message(), HasSubstr("/nonexistent/libnvrtc.so.13"));
+    EXPECT_THAT(error.message(), HasSubstr("LOGPJIT_NVRTC"));
+  }
+}
+
+TEST(PtxasReport, IsReadWhateverIsMissing) {
+  const cache::LaunchFacts facts = parse_ptxas_report(
+      "ptxas info : Function properties for k\n"
+      "    8 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads\n"
+      "ptxas info : Used 32 registers, used 1 barriers, 208 bytes cmem[0]\n");
+  EXPECT_EQ(facts.registers, 32);
+  EXPECT_EQ(facts.stack_bytes, 8);
+  EXPECT_EQ(facts.spill_bytes, 28);
+  EXPECT_EQ(facts.static_shared_bytes, 0);
+  EXPECT_EQ(parse_ptxas_report("").registers, -1);
+}
+
+}  // namespace
+}  // namespace logpjit::runtime::cuda
