@@ -19,6 +19,7 @@ struct KernelRow {
 
 constexpr std::array kKernels{
     KernelRow{false, Pass::kForward, false, "row_statistics"},
+    KernelRow{false, Pass::kForward, true, "row_statistics_split"},
     KernelRow{false, Pass::kBackward, false, "row_gradient"},
     KernelRow{false, Pass::kWithGrad, false, "row_fused"},
     KernelRow{true, Pass::kForward, false, "kl_statistics"},

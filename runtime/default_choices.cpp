@@ -36,9 +36,26 @@ LaunchConfig statistics_config(const KernelSpec& spec) {
       {"block", 512}, {"min_blocks", deep ? 3 : 4}, {"flight", deep ? 4 : 2}};
 }
 
+/// Rows of several segments are split over clusters when there are too few of
+/// them to fill the GPU: 16 blocks a row up to a quarter of a row per
+/// multiprocessor, 2 blocks up to half, then one large block up to one.
 std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
-                                          const DeviceInfo&) {
-  return {{.config = statistics_config(spec)}};
+                                          const DeviceInfo& device) {
+  std::vector<RowChoice> choices;
+  const bool clusters =
+      device.id.kind == DeviceKind::kCuda && device.major >= 9;
+  if (clusters && device::segment_count(spec.vocab) > 1) {
+    const std::int64_t units = device.multiprocessors;
+    choices.push_back(
+        {.max_rows = units / 4, .config = {{"split", 16}, {"parts", 4}}});
+    choices.push_back(
+        {.max_rows = units / 2, .config = {{"split", 2}, {"parts", 2}}});
+    choices.push_back(
+        {.max_rows = units,
+         .config = {{"block", 1024}, {"min_blocks", 1}, {"flight", 4}}});
+  }
+  choices.push_back({.config = statistics_config(spec)});
+  return choices;
 }
 
 /// From compute capability 10.0 on the compiler spends more registers.

@@ -34,6 +34,15 @@ RowShape statistics_shape(const KernelSpec& spec, const LaunchConfig& config) {
       device::sweep_bytes(spec.vocab, block, static_cast<int>(spec.terms)));
 }
 
+RowShape split_shape(const KernelSpec& spec, const LaunchConfig& config) {
+  const int split = config.at("split");
+  RowShape shape = plain_shape(
+      split, device::kLanes / split * config.at("parts"),
+      device::split_bytes(spec.vocab, split, static_cast<int>(spec.terms)));
+  shape.launch.cluster = static_cast<std::uint32_t>(split);
+  return shape;
+}
+
 RowShape gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
   const int block = config.at("block");
   const int chunks =
@@ -71,6 +80,7 @@ RowShape kl_gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
 
 constexpr std::array kLaunches{
     LaunchRow{"row_statistics", statistics_shape},
+    LaunchRow{"row_statistics_split", split_shape},
     LaunchRow{"row_gradient", gradient_shape},
     LaunchRow{"row_fused", fused_shape},
     LaunchRow{"kl_statistics", kl_statistics_shape},

@@ -40,6 +40,13 @@ constexpr int sweep_bytes(long long vocab, int block, int terms) {
   return (tree_states(block) + totals) * state_members(terms) * 4;
 }
 
+/// Shared memory of a block of the split kernel: the tree's states, every lane
+/// (in block 0), and the block's own lanes of each segment.
+constexpr int split_bytes(long long vocab, int split, int terms) {
+  const int own = kLanes / split * segment_count(vocab);
+  return (tree_states(256) + kLanes + own) * state_members(terms) * 4;
+}
+
 /// Chunks of `chunk_words` 16-byte words that cover any row of V elements of
 /// `size` bytes, wherever it starts.
 constexpr int chunk_count(long long vocab, int size, bool aligned,

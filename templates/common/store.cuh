@@ -71,6 +71,17 @@ struct StateStore {
     }
   }
 
+  /// The same in the shared memory of the cluster's block `rank`; seen there
+  /// after the next sync_cluster.
+  LOGPJIT_DEVICE void put_at(int rank, int index, const State& state) const {
+    float members[Fold::kMembers];
+    Fold::pack(state, members);
+    LOGPJIT_UNROLL
+    for (int i = 0; i < Fold::kMembers; ++i) {
+      store_at(base + i * capacity + index, rank, members[i]);
+    }
+  }
+
   LOGPJIT_DEVICE State get(int index) const {
     float members[Fold::kMembers];
     LOGPJIT_UNROLL

@@ -85,7 +85,10 @@ TEST_P(Invariance, LaunchConfigurationsOfTheForward) {
        {LaunchConfig{{"block", 128}, {"min_blocks", 1}, {"flight", 8}},
         LaunchConfig{{"block", 256}, {"min_blocks", 1}, {"flight", 1}},
         LaunchConfig{{"block", 512}, {"min_blocks", 1}, {"flight", 4}},
-        LaunchConfig{{"block", 1024}, {"min_blocks", 1}, {"flight", 1}}}) {
+        LaunchConfig{{"block", 1024}, {"min_blocks", 1}, {"flight", 1}},
+        LaunchConfig{{"split", 16}, {"parts", 4}},
+        LaunchConfig{{"split", 8}, {"parts", 2}},
+        LaunchConfig{{"split", 2}, {"parts", 1}}}) {
     SCOPED_TRACE(config.text());
     const Kernel kernel = runtime().kernel(spec, config);
     const Values out = poisoned_values(device(), kRows, 1);
