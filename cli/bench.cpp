@@ -1,4 +1,4 @@
-// logpjit bench: an operation beside a copy of the same bytes.
+// logpjit bench: an operation beside plain kernels over the same bytes.
 #include "tuning/bench.hpp"
 
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
@@ -56,42 +57,48 @@ Json to_json(const DeviceInfo& device, const tuning::BenchRequest& request,
           {"software", device.software},
           {"spec", request.spec.text()},
           {"rows", request.rows},
-          {"config", result.config},
-          {"logits_bytes", result.logits_bytes},
+          {"passes", result.passes},
+          {"bytes", result.bytes},
           {"buffers", result.buffers},
           {"prepare_ms", result.prepare_ms},
           {"operation", to_json(result.operation)},
+          {"floor", to_json(result.floor)},
           {"copy", to_json(result.copy)},
-          {"operation_to_copy", result.to_copy()},
+          {"copy_bytes", result.copy_bytes},
+          {"operation_to_floor", result.to_floor()},
           {"max_absolute_error", result.accuracy.max_absolute()},
-          {"max_ulp", result.accuracy.max_ulp()}};
+          {"max_ulp", result.accuracy.max_ulp()},
+          {"correctly_rounded", result.accuracy.correctly_rounded()}};
 }
 
-std::vector<std::string> row(const char* what, const Timing& timing,
-                             double bytes, double copy_ms) {
-  return {what, fmt::format("{:.4f}", timing.median_ms),
+std::vector<std::string> row(std::string what, const Timing& timing,
+                             std::int64_t bytes, double floor_ms) {
+  return {std::move(what), fmt::format("{:.4f}", timing.median_ms),
           fmt::format("{:.1f} %", 100 * timing.spread),
-          fmt::format("{:.1f}", gb_per_s(bytes, timing.median_ms)),
-          fmt::format("{:.3f}", timing.median_ms / copy_ms)};
+          fmt::format("{:.1f}",
+                      gb_per_s(static_cast<double>(bytes), timing.median_ms)),
+          fmt::format("{:.3f}", timing.median_ms / floor_ms)};
 }
 
 void print_table(const DeviceInfo& device, const tuning::BenchRequest& request,
                  const BenchResult& result) {
-  fmt::print("{}: {} {}, {} x {}, {}\n", device.name, request.spec.op(),
-             name(request.spec.logits), request.rows, request.spec.vocab,
-             result.config);
-  const auto bytes = static_cast<double>(result.logits_bytes);
-  Table table({"", "ms", "spread", "GB/s", "to copy"}, {1, 2, 3, 4});
-  table.add(row("operation (1 read)", result.operation, bytes,
-                result.copy.median_ms));
-  table.add(row("copy (1 read, 1 write)", result.copy, 2 * bytes,
-                result.copy.median_ms));
+  fmt::print("{}: {} {}, {} x {}\n", device.name, request.spec.op(),
+             name(request.spec.logits), request.rows, request.spec.vocab);
+  const double floor = result.floor.median_ms;
+  Table table({"", "ms", "spread", "GB/s", "to floor"}, {1, 2, 3, 4});
+  table.add(row(fmt::format("operation ({})", result.passes), result.operation,
+                result.bytes, floor));
+  table.add(row("floor: the same bytes, nothing else", result.floor,
+                result.bytes, floor));
+  table.add(row("copy of the logits by the driver", result.copy,
+                result.copy_bytes, floor));
   fmt::print("{}", table.text());
   fmt::print(
-      "prepared in {:.1f} ms; error against float64 at most {:.1e} on "
-      "{} rows\n",
-      result.prepare_ms, result.accuracy.max_absolute(),
-      result.accuracy.count());
+      "prepared in {:.1f} ms; against float64 ({} values): error at "
+      "most {:.1e}, {:.4f} % correctly rounded\n",
+      result.prepare_ms, result.accuracy.count(),
+      result.accuracy.max_absolute(),
+      100 * result.accuracy.correctly_rounded());
 }
 
 int run(const Flags& flags) {

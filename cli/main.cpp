@@ -16,9 +16,11 @@
 namespace logpjit::cli {
 namespace {
 
-std::vector<std::string> command_names() {
+std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const Command& command : commands()) names.emplace_back(command.name);
+  for (const CLI::App* inner : app.get_subcommands({})) {
+    names.push_back(inner->get_name());
+  }
   return names;
 }
 
@@ -38,20 +40,27 @@ const CLI::App& chosen(const CLI::App& app) {
   return inner.empty() ? app : chosen(*inner.front());
 }
 
+/// "logpjit" or "logpjit COMMAND"
+std::string full_name(const CLI::App& command) {
+  return command.get_parent() == nullptr
+             ? command.get_name()
+             : fmt::format("{} {}", full_name(*command.get_parent()),
+                           command.get_name());
+}
+
 /// CLI11's sentence, with the flag or command that was probably meant.
 std::string usage_fault(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = chosen(app);
   std::string text = error.what();
   for (const std::string& word : command.remaining(true)) {
-    const bool flag = word.starts_with('-');
-    const std::string name = word.substr(0, word.find('='));
-    text += suggestion(name, flag ? flag_names(command) : command_names());
+    if (word.starts_with('-')) {
+      text += suggestion(word.substr(0, word.find('=')), flag_names(command));
+    } else if (!command_names(command).empty()) {
+      text = fmt::format("'{}' is no command{}", word,
+                         suggestion(word, command_names(command)));
+    }
   }
-  return fmt::format("{} (see '{} --help')", text,
-                     command.get_display_name().empty() ? "logpjit"
-                     : command.get_name() == app.get_name()
-                         ? "logpjit"
-                         : "logpjit " + command.get_name());
+  return fmt::format("{} (see '{} --help')", text, full_name(command));
 }
 
 int run_action(const Action& action) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -142,19 +143,33 @@ double right_value(std::string_view name, const tuning::RowValues& values) {
   return NAN;
 }
 
-/// The first rows of the first output beside the float64 reference.
+/// A few rows to show, ignored ones only where there are no others.
+std::vector<std::int64_t> shown_rows(const tuning::Problem& problem,
+                                     std::int64_t vocab) {
+  std::vector<std::int64_t> shown;
+  std::vector<std::int64_t> ignored;
+  for (std::int64_t row = 0; row < problem.rows; ++row) {
+    const std::int64_t id = problem.ids_per_row > 0 ? problem.id(row, 0) : 0;
+    (id >= 0 && id < vocab ? shown : ignored).push_back(row);
+    if (std::ssize(shown) == kMostShownRows) return shown;
+  }
+  return shown.empty() ? ignored : shown;
+}
+
+/// Rows of the first output beside the float64 reference.
 void print_rows(runtime::Device& device, const Job& job, const Flags& flags,
                 const Output& output) {
   const std::string name = output.kind->name;
   const auto values = tuning::download_floats(device, output.tensor);
   const tuning::Problem problem = problem_of(job, flags);
-  const bool by_id = name == "logp" && job.targets.given();
+  const bool by_id = output.kind->term == Terms::kLogp;
+  const std::int64_t width = by_id ? problem.ids_per_row : 1;
+  if (problem.rows == 0 || width == 0) return;
   Table table({"row", by_id ? "target" : "", name, "float64", "difference"},
               {0, 1, 2, 3, 4});
-  for (std::int64_t row = 0; row < std::min(problem.rows, kMostShownRows);
-       ++row) {
-    const std::int64_t width = by_id ? problem.ids_per_row : 1;
-    if (width == 0) break;
+  auto rows = shown_rows(problem, job.logits.array.shape.back());
+  rows.resize(std::min(rows.size(), std::size_t{kMostShownRows}));
+  for (const std::int64_t row : rows) {
     const double value = values[static_cast<std::size_t>(row * width)];
     const double right =
         right_value(name, tuning::reference_values(problem, row));
@@ -163,10 +178,7 @@ void print_rows(runtime::Device& device, const Job& job, const Flags& flags,
                fmt::format("{:.7g}", value), fmt::format("{:.10g}", right),
                fmt::format("{:.1e}", value - right)});
   }
-  if (problem.rows > 0) fmt::print("{}", table.text());
-  if (problem.rows > kMostShownRows) {
-    fmt::print("... {} rows in all\n", problem.rows);
-  }
+  fmt::print("{}", table.text());
 }
 
 void print_origin(const Runtime& runtime) {

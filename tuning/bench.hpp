@@ -12,24 +12,26 @@
 namespace logpjit::tuning {
 
 struct BenchRequest {
-  KernelSpec spec;  ///< terms, dtypes and vocab; forward
+  KernelSpec spec;  ///< terms, pass, dtypes and vocab
   std::int64_t rows = 0;
   MeasureOptions measure;
 };
 
 struct BenchResult {
-  std::string config;             ///< of the launch
-  std::int64_t logits_bytes = 0;  ///< read once by the operation
-  int buffers = 1;                ///< sets gone round, to pass the L2 cache
-  double prepare_ms = 0;          ///< compile or read, and load
+  std::string passes;      ///< "1 read, 1 write": what `bytes` counts
+  std::int64_t bytes = 0;  ///< least that must be read and written
+  int buffers = 1;         ///< sets gone round, to pass the L2 cache
+  double prepare_ms = 0;   ///< compile or read, load, and the first run
   Timing operation;
-  Timing copy;        ///< of the logits to another buffer: one read, one write
-  Accuracy accuracy;  ///< of the first output, on a few rows
-  double to_copy() const { return operation.median_ms / copy.median_ms; }
+  Timing floor;  ///< plain kernels over the same bytes
+  Timing copy;   ///< the driver's copy of the logits: one read, one write
+  std::int64_t copy_bytes = 0;
+  Accuracy accuracy;  ///< of the first output or the gradient, on a few rows
+
+  double to_floor() const { return operation.median_ms / floor.median_ms; }
 };
 
-/// Times all in one run, in turn. The logits are random; ids are spread over
-/// the vocabulary. Error{kUnsupported} for what is not a forward.
+/// Times all in one run, in turn.
 BenchResult bench(Runtime& runtime, const BenchRequest& request);
 
 }  // namespace logpjit::tuning

@@ -137,9 +137,14 @@ std::vector<std::int64_t> row_shape(const Case& one, std::int64_t trailing) {
 }
 
 std::int64_t device_bytes(const Case& one, DType dtype) {
-  constexpr std::int64_t kPerRow = 4 * 4;  // outputs of one row, at most
+  constexpr std::int64_t kPerRow = 8 * 4;  // outputs of one row, at most
   constexpr std::int64_t kPerId = 8 + 4;   // the id and its value
-  return one.storage_elements() * static_cast<std::int64_t>(size_of(dtype)) +
+  const auto size = static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t dense = one.rows() * one.columns();
+  // A gradient and its repetition; the teacher lies as the student does.
+  const std::int64_t gradients = one.wants_gradient() ? 2 * dense : 0;
+  const std::int64_t inputs = one.storage_elements() * (one.teacher ? 2 : 1);
+  return (inputs + gradients) * size +
          one.rows() * (kPerRow + one.ids_per_row * kPerId);
 }
 

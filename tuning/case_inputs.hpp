@@ -29,7 +29,7 @@ DeviceTensor upload_row_index(runtime::Device& device, const Case& one);
 /// it is 1.
 std::vector<std::int64_t> row_shape(const Case& one, std::int64_t trailing = 1);
 
-/// Device bytes of the logits and all per-row tensors of one run.
+/// Device bytes of logits, gradients and all per-row tensors of one run.
 std::int64_t device_bytes(const Case& one, DType dtype);
 
 }  // namespace logpjit::tuning

@@ -9,8 +9,11 @@
 
 #include "logpjit/error.hpp"
 #include "runtime/engine.hpp"
+#include "tuning/case_calls.hpp"
 #include "tuning/case_forward.hpp"
+#include "tuning/case_gradient.hpp"
 #include "tuning/case_inputs.hpp"
+#include "tuning/case_kl.hpp"
 
 namespace logpjit::tuning {
 namespace {
@@ -26,6 +29,10 @@ struct CaseOperation {
 const std::vector<CaseOperation>& operations() {
   static const std::vector<CaseOperation> table = {
       {asks_values, {"logp", "entropy", "lse"}, run_values},
+      {asks_gradient, {"bwd", "logp_bwd", "entropy_bwd"}, run_gradient},
+      {asks_kl,
+       {"kl_forward", "kl_reverse", "bwd", "kl_forward_bwd", "kl_reverse_bwd"},
+       run_kl},
   };
   return table;
 }
@@ -45,6 +52,18 @@ bool in_question(std::string_view part, const VerifyOptions& options) {
   return std::any_of(kTermParts.begin(), kTermParts.end(), [&](auto& entry) {
     return has(options.op->terms, entry.first) &&
            part.starts_with(entry.second);
+  });
+}
+
+/// Whether the case asks for each of the terms: its value, or its gradient.
+bool asks_terms(const Case& one, Terms terms, bool gradient) {
+  if ((terms & (Terms::kLogp | Terms::kEntropy | Terms::kLse)) != terms) {
+    return false;
+  }
+  return std::all_of(kTermParts.begin(), kTermParts.end(), [&](auto& entry) {
+    const auto part = fmt::format("{}_bwd", entry.second);
+    return !has(terms, entry.first) || asks_value(one, entry.second) ||
+           (gradient && one.asks(part));
   });
 }
 
@@ -94,6 +113,11 @@ Case contiguous(Case one) {
   return one;
 }
 
+void add_note(std::vector<std::string>& notes, std::string note) {
+  const bool known = std::find(notes.begin(), notes.end(), note) != notes.end();
+  if (!known) notes.push_back(std::move(note));
+}
+
 bool is_refusal(const Error& error) {
   return error.code() == ErrorCode::kInvalidArgument ||
          error.code() == ErrorCode::kUnsupported;
@@ -109,10 +133,10 @@ void run_operation(const CaseOperation& operation, Runtime& runtime,
   } catch (const Error& error) {
     const std::string& accepted = one.expected.also_acceptable;
     if (!is_refusal(error) || accepted.empty()) throw;
-    notes.push_back(fmt::format("refused, as it may be: {}", error.message()));
+    add_note(notes, fmt::format("refused, as it may be: {}", error.message()));
     if (accepted.find("copy") != std::string::npos) {
       operation.run(runtime, contiguous(one), findings);
-      notes.push_back("run on a contiguous copy");
+      add_note(notes, "run on a contiguous copy");
     }
   }
 }
@@ -172,8 +196,10 @@ std::string_view name(CaseStatus status) {
 
 bool is_selected(const Case& one, const VerifyOptions& options) {
   if (!options.op) return true;
-  const Case left = narrowed(one, options);
-  return !left.parts.empty() || asks_values(left);
+  const bool gradient = options.op->pass != Pass::kForward;
+  if (gradient && !one.wants_gradient()) return false;
+  if (has(options.op->terms, Terms::kKl)) return asks_kl(one);
+  return !one.teacher && asks_terms(one, options.op->terms, gradient);
 }
 
 CaseResult verify_case(Runtime& runtime, const Case& whole,

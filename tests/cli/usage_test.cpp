@@ -44,10 +44,12 @@ TEST(Usage, HelpAndVersion) {
 
 TEST(Usage, NoOrUnknownCommand) {
   expect_usage_fault({}, "subcommand is required");
-  expect_usage_fault({"verfy"}, "did you mean 'verify'?");
-  expect_usage_fault({"frobnicate"}, "frobnicate");
+  expect_usage_fault({"verfy"},
+                     "'verfy' is no command; did you mean 'verify'?");
+  expect_usage_fault({"frobnicate"}, "'frobnicate' is no command (see");
   expect_usage_fault({"cache"}, "subcommand is required");
-  expect_usage_fault({"cache", "lst"}, "lst");
+  expect_usage_fault({"cache", "lst"},
+                     "'lst' is no command; did you mean 'ls'?");
 }
 
 TEST(Usage, UnknownFlag) {

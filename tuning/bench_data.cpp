@@ -1,0 +1,102 @@
+// Random tensors for timing.
+#include "tuning/bench_data.hpp"
+
+#include <algorithm>
+#include <random>
+#include <span>
+
+#include "tuning/numeric.hpp"
+
+namespace logpjit::tuning {
+namespace {
+
+constexpr int kMostTensors = 16;
+constexpr std::int64_t kTimesL2 = 4;
+/// A prime, so that rows do not repeat with the block.
+constexpr std::size_t kRandomElements = 1048573;
+constexpr double kDeviation = 4;
+constexpr std::int64_t kIdStep = 1000003;
+
+std::vector<std::byte> random_block(DType dtype, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<double> normal(0, kDeviation);
+  std::vector<double> values(kRandomElements);
+  for (double& value : values) value = normal(engine);
+  std::vector<std::byte> bytes;
+  narrow_row(values, dtype, bytes);
+  return bytes;
+}
+
+void fill_with(runtime::Device& device, const DeviceTensor& tensor,
+               const std::vector<std::byte>& block) {
+  auto* to = static_cast<std::byte*>(tensor.view.data);
+  for (std::size_t done = 0; done < tensor.bytes(); done += block.size()) {
+    device.copy_in(to + done, block.data(),
+                   std::min(block.size(), tensor.bytes() - done));
+  }
+}
+
+}  // namespace
+
+std::vector<DeviceTensor> random_logits(runtime::Device& device, DType dtype,
+                                        std::int64_t rows, std::int64_t vocab,
+                                        unsigned seed) {
+  const std::int64_t shape[] = {rows, vocab};
+  const std::int64_t bytes =
+      rows * vocab * static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t wanted =
+      (kTimesL2 * device.info().l2_bytes + bytes - 1) / bytes;
+  const auto block = random_block(dtype, seed);
+  std::vector<DeviceTensor> tensors;
+  for (std::int64_t i = std::clamp<std::int64_t>(wanted, 1, kMostTensors);
+       i > 0; --i) {
+    tensors.push_back(upload(device, dtype, shape, {}));
+    fill_with(device, tensors.back(), block);
+  }
+  return tensors;
+}
+
+std::int64_t spread_id(std::int64_t row, std::int64_t vocab) {
+  return row * kIdStep % vocab;
+}
+
+DeviceTensor spread_ids(runtime::Device& device, std::int64_t rows,
+                        std::int64_t vocab) {
+  std::vector<std::int64_t> ids;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    ids.push_back(spread_id(row, vocab));
+  }
+  const std::int64_t shape[] = {rows};
+  return upload(device, DType::kInt64, shape,
+                std::as_bytes(std::span<const std::int64_t>(ids)));
+}
+
+DeviceTensor constant_rows(runtime::Device& device, std::int64_t rows,
+                           double value) {
+  std::vector<std::byte> bytes;
+  narrow_row(std::vector<double>(static_cast<std::size_t>(rows), value),
+             DType::kFp32, bytes);
+  const std::int64_t shape[] = {rows};
+  return upload(device, DType::kFp32, shape, bytes);
+}
+
+FetchedRows fetch_rows(runtime::Device& device, const DeviceTensor& logits,
+                       std::int64_t rows) {
+  const std::int64_t vocab = logits.view.shape[1];
+  FetchedRows fetched;
+  fetched.bytes.resize(static_cast<std::size_t>(rows * vocab) *
+                       size_of(logits.view.dtype));
+  device.synchronize();
+  device.copy_out(fetched.bytes.data(), logits.view.data, fetched.bytes.size());
+  fetched.problem =
+      problem_of(TensorView::contiguous(fetched.bytes.data(), logits.view.dtype,
+                                        {rows, vocab}),
+                 vocab);
+  fetched.problem.ids_per_row = 1;
+  fetched.problem.id = [vocab](std::int64_t row, std::int64_t) {
+    return spread_id(row, vocab);
+  };
+  return fetched;
+}
+
+}  // namespace logpjit::tuning

@@ -1,0 +1,153 @@
+// Divergences to be timed.
+#include "tuning/bench_kl.hpp"
+
+#include <algorithm>
+
+#include "logpjit/operations.hpp"
+#include "runtime/engine.hpp"
+#include "tuning/bench_data.hpp"
+
+namespace logpjit::tuning {
+namespace {
+
+constexpr std::int64_t kCheckedRows = 4;
+constexpr unsigned kStudentSeed = 20;
+constexpr unsigned kTeacherSeed = 21;
+
+class KlSubject final : public BenchSubject {
+ public:
+  KlSubject(Runtime& runtime, const KernelSpec& spec, std::int64_t rows);
+
+  void start(CUstream_st* stream, int turn) override;
+  void start_floor(const Floors& floors, CUstream_st* stream,
+                   int turn) override;
+  Accuracy check() override;
+  std::string_view passes() const override {
+    return has_gradient() ? "2 reads, 1 write" : "2 reads";
+  }
+  std::int64_t bytes() const override {
+    return logits_bytes() * (has_gradient() ? 3 : 2);
+  }
+  int buffers() const override { return static_cast<int>(students_.size()); }
+
+ private:
+  bool has_gradient() const { return spec_.pass == Pass::kBackward; }
+  std::int64_t logits_bytes() const {
+    return static_cast<std::int64_t>(students_.front().bytes());
+  }
+  std::size_t at(int turn) const {
+    return static_cast<std::size_t>(turn) % students_.size();
+  }
+  TensorView add_output();
+
+  Runtime& runtime_;
+  runtime::Device& device_;
+  KernelSpec spec_;
+  std::int64_t rows_;
+  std::vector<DeviceTensor> students_;
+  std::vector<DeviceTensor> teachers_;
+  DeviceTensor ones_;
+  DeviceTensor gradient_;
+  std::vector<DeviceTensor> outputs_;
+  KlForward values_;
+  KlBackward gradients_;
+};
+
+KlSubject::KlSubject(Runtime& runtime, const KernelSpec& spec,
+                     std::int64_t rows)
+    : runtime_(runtime),
+      device_(runtime.engine().device()),
+      spec_(spec),
+      rows_(rows),
+      students_(
+          random_logits(device_, spec.logits, rows, spec.vocab, kStudentSeed)),
+      teachers_(
+          random_logits(device_, spec.logits, rows, spec.vocab, kTeacherSeed)),
+      ones_(constant_rows(device_, rows, 1)) {
+  values_.inputs.student = students_.front().view;
+  values_.inputs.teacher = teachers_.front().view;
+  values_.kl = add_output();
+  values_.student_max = add_output();
+  values_.student_sum = add_output();
+  values_.teacher_max = add_output();
+  values_.teacher_sum = add_output();
+  if (!has_gradient()) return;
+  const std::int64_t shape[] = {rows, spec.vocab};
+  gradient_ = poisoned_tensor(device_, spec.logits, shape);
+  gradients_.inputs = values_.inputs;
+  gradients_.kl = values_.kl;
+  gradients_.student_max = values_.student_max;
+  gradients_.student_sum = values_.student_sum;
+  gradients_.teacher_max = values_.teacher_max;
+  gradients_.teacher_sum = values_.teacher_sum;
+  gradients_.upstream = ones_.view;
+  gradients_.student_gradient.tensor = gradient_.view;
+  kl_forward(runtime, values_);
+}
+
+TensorView KlSubject::add_output() {
+  const std::int64_t shape[] = {rows_};
+  outputs_.push_back(poisoned_tensor(device_, DType::kFp32, shape));
+  return outputs_.back().view;
+}
+
+void KlSubject::start(CUstream_st* stream, int turn) {
+  KlInputs& inputs = has_gradient() ? gradients_.inputs : values_.inputs;
+  inputs.student = students_[at(turn)].view;
+  inputs.teacher = teachers_[at(turn)].view;
+  if (has_gradient()) {
+    kl_backward(runtime_, gradients_, stream);
+  } else {
+    kl_forward(runtime_, values_, stream);
+  }
+}
+
+void KlSubject::start_floor(const Floors& floors, CUstream_st* stream,
+                            int turn) {
+  const void* student = students_[at(turn)].view.data;
+  const void* teacher = teachers_[at(turn)].view.data;
+  if (has_gradient()) {
+    floors.triad.launch(stream, student, teacher, gradient_.view.data,
+                        logits_bytes());
+  } else {
+    floors.read.launch(stream, student, nullptr, nullptr, logits_bytes());
+    floors.read.launch(stream, teacher, nullptr, nullptr, logits_bytes());
+  }
+}
+
+Accuracy KlSubject::check() {
+  start(nullptr, 0);
+  device_.synchronize();
+  const std::int64_t rows = std::min(rows_, kCheckedRows);
+  const FetchedRows student = fetch_rows(device_, students_.front(), rows);
+  const FetchedRows teacher = fetch_rows(device_, teachers_.front(), rows);
+  const auto kl = download_floats(device_, outputs_.front());
+  Accuracy accuracy;
+  std::vector<double> computed;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto s = student.problem.distribution(row);
+    const auto t = teacher.problem.distribution(row);
+    if (!has_gradient()) {
+      accuracy.add(kl[static_cast<std::size_t>(row)], row_kl(t, s),
+                   DType::kFp32);
+      continue;
+    }
+    const FetchedRows gradient = fetch_rows(device_, gradient_, rows);
+    gradient.problem.logits(row, computed);
+    const auto right = row_kl_gradients(t, s, 1).b;
+    for (std::size_t j = 0; j < right.size(); ++j) {
+      accuracy.add(computed[j], right[j], spec_.logits);
+    }
+  }
+  return accuracy;
+}
+
+}  // namespace
+
+std::unique_ptr<BenchSubject> make_kl_subject(Runtime& runtime,
+                                              const KernelSpec& spec,
+                                              std::int64_t rows) {
+  return std::make_unique<KlSubject>(runtime, spec, rows);
+}
+
+}  // namespace logpjit::tuning

@@ -1,0 +1,190 @@
+// Row operations (logp, entropy, ...) to be timed.
+#include "tuning/bench_rows.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "logpjit/operations.hpp"
+#include "runtime/engine.hpp"
+#include "tuning/bench_data.hpp"
+
+namespace logpjit::tuning {
+namespace {
+
+constexpr std::int64_t kCheckedRows = 4;
+constexpr unsigned kSeed = 20;
+
+struct TermRow {
+  Terms term;
+  TensorView RowForward::*output;
+  TensorView logpjit::Upstream::*upstream;
+};
+constexpr TermRow kTerms[] = {
+    {Terms::kLogp, &RowForward::logp, &logpjit::Upstream::logp},
+    {Terms::kEntropy, &RowForward::entropy, &logpjit::Upstream::entropy},
+    {Terms::kLse, &RowForward::lse, &logpjit::Upstream::lse},
+    {Terms::kSquares, &RowForward::squares, &logpjit::Upstream::squares}};
+
+class RowSubject final : public BenchSubject {
+ public:
+  RowSubject(Runtime& runtime, const KernelSpec& spec, std::int64_t rows);
+
+  void start(CUstream_st* stream, int turn) override;
+  void start_floor(const Floors& floors, CUstream_st* stream,
+                   int turn) override;
+  Accuracy check() override;
+  std::string_view passes() const override {
+    return has_gradient() ? "1 read, 1 write" : "1 read";
+  }
+  std::int64_t bytes() const override {
+    return logits_bytes() * (has_gradient() ? 2 : 1);
+  }
+  int buffers() const override { return static_cast<int>(logits_.size()); }
+
+ private:
+  bool has_gradient() const { return spec_.pass != Pass::kForward; }
+  std::int64_t logits_bytes() const {
+    return static_cast<std::int64_t>(logits_.front().bytes());
+  }
+  TensorView add_output(DType dtype);
+  void check_values(Problem& problem, Accuracy& accuracy);
+  void check_gradient(Problem& problem, Accuracy& accuracy);
+
+  Runtime& runtime_;
+  runtime::Device& device_;
+  KernelSpec spec_;
+  std::int64_t rows_;
+  std::vector<DeviceTensor> logits_;
+  DeviceTensor ids_;
+  DeviceTensor ones_;
+  DeviceTensor gradient_;
+  std::vector<DeviceTensor> outputs_;  ///< in the order of kTerms
+  RowWithGrad call_;
+};
+
+RowSubject::RowSubject(Runtime& runtime, const KernelSpec& spec,
+                       std::int64_t rows)
+    : runtime_(runtime),
+      device_(runtime.engine().device()),
+      spec_(spec),
+      rows_(rows),
+      logits_(random_logits(device_, spec.logits, rows, spec.vocab, kSeed)),
+      ids_(spread_ids(device_, rows, spec.vocab)),
+      ones_(constant_rows(device_, rows, 1)) {
+  call_.values.logits = logits_.front().view;
+  if (has(spec.terms, Terms::kLogp)) call_.values.ids = ids_.view;
+  for (const TermRow& row : kTerms) {
+    if (!has(spec.terms, row.term)) continue;
+    call_.values.*row.output = add_output(DType::kFp32);
+    call_.upstream.*row.upstream = ones_.view;
+  }
+  if (has(spec.terms, Terms::kArgmax)) {
+    call_.values.argmax = add_output(DType::kInt64);
+  }
+  call_.values.max = add_output(DType::kFp32);
+  call_.values.sum = add_output(DType::kFp32);
+  if (!has_gradient()) return;
+  const std::int64_t shape[] = {rows, spec.vocab};
+  gradient_ = poisoned_tensor(device_, spec.logits, shape);
+  call_.gradient.tensor = gradient_.view;
+  if (spec.pass == Pass::kBackward) forward(runtime, call_.values);
+}
+
+TensorView RowSubject::add_output(DType dtype) {
+  const std::int64_t shape[] = {rows_};
+  outputs_.push_back(poisoned_tensor(device_, dtype, shape));
+  return outputs_.back().view;
+}
+
+void RowSubject::start(CUstream_st* stream, int turn) {
+  RowWithGrad call = call_;
+  call.values.logits =
+      logits_[static_cast<std::size_t>(turn) % logits_.size()].view;
+  switch (spec_.pass) {
+    case Pass::kForward:
+      return forward(runtime_, call.values, stream);
+    case Pass::kWithGrad:
+      return forward_with_grad(runtime_, call, stream);
+    case Pass::kBackward:
+      return backward(runtime_,
+                      {.logits = call.values.logits,
+                       .ids = call.values.ids,
+                       .max = call.values.max,
+                       .sum = call.values.sum,
+                       .entropy = call.values.entropy,
+                       .squares = call.values.squares,
+                       .upstream = call.upstream,
+                       .gradient = call.gradient},
+                      stream);
+  }
+}
+
+void RowSubject::start_floor(const Floors& floors, CUstream_st* stream,
+                             int turn) {
+  const void* from =
+      logits_[static_cast<std::size_t>(turn) % logits_.size()].view.data;
+  if (has_gradient()) {
+    floors.copy.launch(stream, from, nullptr, gradient_.view.data,
+                       logits_bytes());
+  } else {
+    floors.read.launch(stream, from, nullptr, nullptr, logits_bytes());
+  }
+}
+
+void RowSubject::check_values(Problem& problem, Accuracy& accuracy) {
+  const auto values = download_floats(device_, outputs_.front());
+  for (std::int64_t row = 0; row < problem.rows; ++row) {
+    const RowValues right = reference_values(problem, row);
+    const double by_term[] = {right.logp.front(), right.entropy, right.lse,
+                              right.squares};
+    for (std::size_t t = 0; t < std::size(kTerms); ++t) {
+      if (!has(spec_.terms, kTerms[t].term)) continue;
+      accuracy.add(values[static_cast<std::size_t>(row)], by_term[t],
+                   DType::kFp32);
+      break;
+    }
+  }
+}
+
+void RowSubject::check_gradient(Problem& problem, Accuracy& accuracy) {
+  const auto count = static_cast<std::size_t>(problem.rows);
+  Upstream upstream;
+  std::vector<double>* terms[] = {&upstream.logp, &upstream.entropy,
+                                  &upstream.lse, &upstream.squares};
+  for (std::size_t t = 0; t < std::size(kTerms); ++t) {
+    if (has(spec_.terms, kTerms[t].term)) terms[t]->assign(count, 1);
+  }
+  const FetchedRows gradient = fetch_rows(device_, gradient_, problem.rows);
+  std::vector<double> values;
+  for (std::int64_t row = 0; row < problem.rows; ++row) {
+    const auto right = reference_gradient(problem, upstream, row);
+    gradient.problem.logits(row, values);
+    for (std::size_t j = 0; j < right.size(); ++j) {
+      accuracy.add(values[j], right[j], spec_.logits);
+    }
+  }
+}
+
+Accuracy RowSubject::check() {
+  start(nullptr, 0);
+  device_.synchronize();
+  FetchedRows fetched =
+      fetch_rows(device_, logits_.front(), std::min(rows_, kCheckedRows));
+  Accuracy accuracy;
+  if (has_gradient()) {
+    check_gradient(fetched.problem, accuracy);
+  } else {
+    check_values(fetched.problem, accuracy);
+  }
+  return accuracy;
+}
+
+}  // namespace
+
+std::unique_ptr<BenchSubject> make_row_subject(Runtime& runtime,
+                                               const KernelSpec& spec,
+                                               std::int64_t rows) {
+  return std::make_unique<RowSubject>(runtime, spec, rows);
+}
+
+}  // namespace logpjit::tuning

@@ -1,0 +1,15 @@
+// Row operations (logp, entropy, ...) to be timed.
+#pragma once
+
+#include <memory>
+
+#include "tuning/bench_subject.hpp"
+
+namespace logpjit::tuning {
+
+/// Forward, backward, or both in one call, as the specification says.
+std::unique_ptr<BenchSubject> make_row_subject(Runtime& runtime,
+                                               const KernelSpec& spec,
+                                               std::int64_t rows);
+
+}  // namespace logpjit::tuning

@@ -1,0 +1,53 @@
+// One operation with its tensors, to be started over and over.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "logpjit/kernel_spec.hpp"
+#include "logpjit/runtime.hpp"
+#include "tuning/accuracy.hpp"
+#include "tuning/floor.hpp"
+
+namespace logpjit::tuning {
+
+/// What the floors of all subjects are made of.
+struct Floors {
+  FloorKernel read;
+  FloorKernel copy;
+  FloorKernel triad;
+
+  explicit Floors(runtime::Engine& engine)
+      : read(engine, "floor_read"),
+        copy(engine, "floor_copy"),
+        triad(engine, "floor_triad") {}
+};
+
+/// Owns its tensors. For one thread.
+class BenchSubject {
+ public:
+  virtual ~BenchSubject() = default;
+
+  /// Starts the operation; `turn` chooses the buffers.
+  virtual void start(CUstream_st* stream, int turn) = 0;
+  /// Moves the bytes that it cannot do without.
+  virtual void start_floor(const Floors& floors, CUstream_st* stream,
+                           int turn) = 0;
+  /// Runs it once on the first buffers and compares some rows with float64.
+  virtual Accuracy check() = 0;
+
+  /// "1 read", "1 read, 1 write", ...
+  virtual std::string_view passes() const = 0;
+  /// Bytes of those passes.
+  virtual std::int64_t bytes() const = 0;
+  virtual int buffers() const = 0;
+};
+
+/// Random logits, ids spread over the vocabulary, upstream gradients of 1.
+/// Error{kUnsupported} for an operation that cannot be timed.
+std::unique_ptr<BenchSubject> make_subject(Runtime& runtime,
+                                           const KernelSpec& spec,
+                                           std::int64_t rows);
+
+}  // namespace logpjit::tuning
