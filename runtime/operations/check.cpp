@@ -117,7 +117,7 @@ void check_matrix(std::string_view op, DeviceId device, Named argument) {
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("{}: {}: stride {} along the vocabulary; rows must "
                             "be contiguous: copy the tensor first "
-                            "(copy_strided, or .contiguous() in PyTorch)",
+                            "(.contiguous() in PyTorch)",
                             op, argument.name, tensor.strides[last]));
   }
 }
