@@ -26,7 +26,7 @@ struct Flags {
   std::string dtype = "bf16";
   std::int64_t vocab = 151936;
   std::int64_t rows = 0;
-  int rounds = 9;
+  std::int64_t rounds = 9;
   std::string json;
 };
 
@@ -124,10 +124,9 @@ Action attach_bench(CLI::App& app) {
   app.add_option("--op", flags->op, "Operation")->capture_default_str();
   app.add_option("--dtype", flags->dtype, "Logits: fp32, bf16 or fp16")
       ->capture_default_str();
-  app.add_option("--vocab", flags->vocab, "Columns")->capture_default_str();
-  app.add_option("--rows", flags->rows, "Rows; 8192, or 16 on the CPU");
-  app.add_option("--rounds", flags->rounds, "Samples of each")
-      ->capture_default_str();
+  add_integer(app, "--vocab", flags->vocab, "Columns; 151936");
+  add_integer(app, "--rows", flags->rows, "Rows; 8192, or 16 on the CPU");
+  add_integer(app, "--rounds", flags->rounds, "Samples of each; 9");
   app.add_option("--json", flags->json, "Also write the report to this file");
   flags->where.attach_cache(app);
   return [flags] { return run(*flags); };

@@ -5,8 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <system_error>
 
 #include "cli/suggest.hpp"
 #include "logpjit/error.hpp"
@@ -54,6 +56,22 @@ DType parse_ids_flag(std::string_view text) {
   refuse("--ids", text, {"int32", "int64"});
 }
 
+CLI::Option* add_integer(CLI::App& app, const std::string& flag,
+                         std::int64_t& value, const std::string& what) {
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [&value, flag](const std::string& text) {
+            const char* end = text.data() + text.size();
+            const auto read = std::from_chars(text.data(), end, value);
+            if (read.ec == std::errc{} && read.ptr == end) return;
+            throw CLI::ValidationError(
+                flag, fmt::format("'{}' is no integer of 64 bits", text));
+          },
+          what)
+      ->type_name("INT");
+}
+
 std::int64_t check_positive(std::string_view flag, std::int64_t value) {
   if (value >= 1) return value;
   throw Error(ErrorCode::kInvalidArgument,
@@ -86,7 +104,7 @@ std::vector<std::string> split_list(std::string_view text) {
 void KernelFlags::attach(CLI::App& app) {
   app.add_option("--op", op, "Operation: logp, logp+entropy, ...")->required();
   app.add_option("--dtype", dtype, "Logits: fp32, bf16 or fp16")->required();
-  app.add_option("--vocab", vocab, "Columns of the logits")->required();
+  add_integer(app, "--vocab", vocab, "Columns of the logits")->required();
   app.add_option("--ids", ids, "Ids: int32 or int64")->capture_default_str();
 }
 

@@ -13,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace logpjit::cli {
 
@@ -26,6 +27,9 @@ KernelSpec parse_op_flag(std::string_view text);
 DType parse_float_flag(std::string_view flag, std::string_view text);
 /// int32 or int64.
 DType parse_ids_flag(std::string_view text);
+/// An integer flag; what is none, or too large for 64 bits, is refused.
+CLI::Option* add_integer(CLI::App& app, const std::string& flag,
+                         std::int64_t& value, const std::string& what);
 /// 1 or more.
 std::int64_t check_positive(std::string_view flag, std::int64_t value);
 /// `defaults` with the values of "block=512,unroll=4" put in.

@@ -238,8 +238,8 @@ Action attach_run(CLI::App& app) {
   app.add_option("--logits", flags->logits, "[N, V] or [B, S, V], .npy")
       ->required();
   app.add_option("--targets", flags->targets, "Ids [N] or [N, K], .npy");
-  app.add_option("--vocab", flags->vocab,
-                 "Columns that count; the rest is padding");
+  add_integer(app, "--vocab", flags->vocab,
+              "Columns that count; the rest is padding");
   app.add_option("--temperature", flags->temperature, "Divides the logits");
   app.add_option("--out", flags->out, "Folder for the results")->required();
   flags->where.attach_cache(app);

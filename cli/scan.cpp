@@ -22,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kProgram = "logpjit-scan";
+constexpr const char* kPrelude = "prelude/scan.h";
 
 /// Beside this program, else whatever PATH has.
 std::string program_path() {
@@ -39,7 +40,7 @@ void write_embedded(const fs::path& folder, const std::string& path) {
 
 /// The files a template may include, as this library carries them.
 void write_common_files(const fs::path& folder) {
-  write_embedded(folder, "prelude/scan.h");
+  write_embedded(folder, kPrelude);
   for (const auto& each : generator::embedded_manifest().templates) {
     for (const auto& file : each.closure) {
       if (file.path.starts_with("common/")) write_embedded(folder, file.path);
@@ -76,16 +77,21 @@ int run_program(const std::vector<std::string>& command) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
 }
 
+/// A template in a folder of templates is read with that folder's files, any
+/// other with the library's own.
 int scan(const std::string& file) {
   std::error_code fault;
   if (!fs::is_regular_file(file, fault)) {
     throw Error(ErrorCode::kIo,
                 fmt::format("{}: cannot be read: give a template file", file));
   }
+  const fs::path own = fs::absolute(file).parent_path();
+  if (fs::is_regular_file(own / kPrelude, fault)) {
+    return run_program({program_path(), "--templates-dir", own, file});
+  }
   const runtime::TemporaryDirectory folder;
   write_common_files(folder.path());
-  return run_program(
-      {program_path(), "--templates-dir", folder.path().string(), file});
+  return run_program({program_path(), "--templates-dir", folder.path(), file});
 }
 
 }  // namespace

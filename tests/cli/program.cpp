@@ -26,6 +26,22 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
+/// "NAME=" of "NAME=value".
+std::string name_part(const std::string& variable) {
+  return variable.substr(0, variable.find('=') + 1);
+}
+
+/// Later ones replace earlier ones of the same name.
+void set_all(std::vector<std::string>& variables,
+             const std::vector<std::string>& more) {
+  for (const std::string& variable : more) {
+    std::erase_if(variables, [&](const std::string& known) {
+      return known.starts_with(name_part(variable));
+    });
+    variables.push_back(variable);
+  }
+}
+
 std::vector<std::string> base_environment(const std::filesystem::path& cache) {
   std::vector<std::string> result{"LOGPJIT_CACHE_DIR=" + cache.string()};
   for (const char* name : {"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH",
@@ -52,7 +68,7 @@ ProgramResult run_logpjit(const std::filesystem::path& cache,
   posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), kFlags, 0600);
   words.insert(words.begin(), LOGPJIT_COMMAND);
   auto variables = base_environment(cache);
-  variables.insert(variables.end(), environment.begin(), environment.end());
+  set_all(variables, environment);
   pid_t child = 0;
   const int fault =
       posix_spawn(&child, LOGPJIT_COMMAND, &actions, nullptr,

@@ -127,8 +127,6 @@ TEST_F(Run, Bf16BitsAsUint16) {
   const auto result = run({"--dtype", "bf16"});
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_NEAR(floats(out_ / "logp.npy").at(0), -2.4076059644443806, 1e-6);
-  expect_failure({"--out", (folder_.path() / "b").string()},
-                 "given more than once");
 }
 
 TEST_F(Run, Uint16NeedsTheDtype) {
@@ -154,7 +152,7 @@ TEST_F(Run, NoRows) {
 
 TEST_F(Run, NoColumns) {
   tuning::write_npy(logits_, array_of<float>(NpyType::kFloat32, {2, 0}, {}));
-  expect_failure({}, "vocab");
+  expect_failure({}, "V is 0");
 }
 
 TEST_F(Run, BadFlags) {

@@ -64,7 +64,8 @@ TEST_F(Verify, CountsAtTheEnd) {
 }
 
 TEST_F(Verify, OneDocument) {
-  const auto result = verify({one_case("C1", -0.6931471805599453)}, {"--json"});
+  const auto result =
+      verify(Json::array({one_case("C1", -0.6931471805599453)}), {"--json"});
   EXPECT_EQ(result.code, 0) << result.err;
   const Json document = Json::parse(result.out);
   EXPECT_EQ(document["passed"], 1);
@@ -72,15 +73,15 @@ TEST_F(Verify, OneDocument) {
 }
 
 TEST_F(Verify, SelectsByOperation) {
-  const auto result =
-      verify({one_case("C1", -0.6931471805599453)}, {"--op", "entropy"});
+  const auto result = verify(Json::array({one_case("C1", -0.6931471805599453)}),
+                             {"--op", "entropy"});
   EXPECT_EQ(last_line(result.out), "0 passed, 0 failed, 0 skipped");
 }
 
 TEST_F(Verify, AMalformedFile) {
   Json broken = one_case("C1", 0);
   broken["shape"] = {1};
-  const auto result = verify({broken});
+  const auto result = verify(Json::array({broken}));
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, HasSubstr("cases.json: case C1: /0/shape: is "
