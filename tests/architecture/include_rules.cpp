@@ -28,13 +28,15 @@ const Layer* layer_of(std::string_view path) {
       {"runtime/include/logpjit/", {"logpjit/"}},
       {"generator/", {"generator/", "logpjit/"}},
       {"cache/", {"cache/", "logpjit/"}},
-      // Kernels and runtime share the structs of a launch's arguments.
+      // Who launches kernels shares the structs of their arguments.
       {"runtime/cpu/",
        {"runtime/", "generator/", "cache/", "logpjit/", "templates/common/",
         "templates/prelude/host.h"}},
       {"runtime/",
        {"runtime/", "generator/", "cache/", "logpjit/", "templates/common/"}},
-      {"tuning/", {"tuning/", "runtime/", "generator/", "cache/", "logpjit/"}},
+      {"tuning/",
+       {"tuning/", "runtime/", "generator/", "cache/", "logpjit/",
+        "templates/common/"}},
       {"cli/",
        {"cli/", "tuning/", "runtime/", "generator/", "cache/", "logpjit/"}},
       {"templates/", {"common/"}},

@@ -80,6 +80,8 @@ INSTANTIATE_TEST_SUITE_P(All, Includes, testing::Values(
     Inclusion{"runtime/a.cpp", "\"generator/source.hpp\"", true},
     Inclusion{"runtime/a.cpp", "\"tuning/verify.hpp\"", false},
     Inclusion{"runtime/a.cpp", "\"templates/common/a.cuh\"", true},
+    Inclusion{"tuning/a.cpp", "\"templates/common/a.cuh\"", true},
+    Inclusion{"cli/a.cpp", "\"templates/common/a.cuh\"", false},
     Inclusion{"runtime/a.cpp", "\"templates/logp.cuh\"", false},
     Inclusion{"cache/a.cpp", "\"templates/common/a.cuh\"", false},
     Inclusion{"runtime/cpu/a.cpp", "\"templates/prelude/host.h\"", true},
