@@ -176,8 +176,8 @@ struct FusedGradient {
   /// The row's final state, once all forward warps have handed theirs over.
   LOGPJIT_DEVICE RowState wait_for_state(u32 row_number, float to_log2) const {
     barriers.wait_ready(row_number, thread);
-    return fold_warp(barriers.states(row_number).get(thread % 8), 3,
-                     typename Shape::Fold{to_log2});
+    return fold_warp<3>(barriers.states(row_number).get(thread % 8),
+                        typename Shape::Fold{to_log2});
   }
 
   /// One column's log-probability and, unless the row's gradient is 0, its

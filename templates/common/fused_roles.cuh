@@ -174,7 +174,7 @@ LOGPJIT_DEVICE void hand_over(const FusedBarriers<Shape>& barriers,
       state = fold.merge(low, high);
     }
   }
-  state = fold_warp(state, 5, fold);
+  state = fold_warp<5>(state, fold);
   if (thread % 32 == 0) {
     barriers.publish(row_number, thread / 32 + 4 * rank, state);
   }

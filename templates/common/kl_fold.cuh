@@ -9,6 +9,7 @@ namespace logpjit::device {
 struct KlFold {
   using State = KlState;
   static constexpr int kMembers = kKlMembers;
+  static constexpr int kMaxima = 2;
 
   RowScale scale_a;
   RowScale scale_b;
@@ -16,17 +17,25 @@ struct KlFold {
   LOGPJIT_DEVICE static void pack(const State& state,
                                   float (&members)[kMembers]) {
     members[0] = state.max_a;
-    members[1] = state.sum_a;
-    members[2] = state.max_b;
+    members[1] = state.max_b;
+    members[2] = state.sum_a;
     members[3] = state.sum_b;
     members[4] = state.cross;
   }
   LOGPJIT_DEVICE static State unpack(const float (&members)[kMembers]) {
-    return {members[0], members[1], members[2], members[3], members[4]};
+    return {members[0], members[2], members[1], members[3], members[4]};
   }
   LOGPJIT_DEVICE State merge(const State& x, const State& y) const {
     return device::merge(x, y, scale_a, scale_b);
   }
+  LOGPJIT_DEVICE State raised(State state,
+                              const float (&maxima)[kMaxima]) const {
+    const KlFactors factors = rescale(state, anchor(maxima[0]),
+                                      anchor(maxima[1]), scale_a, scale_b);
+    return {maxima[0], state.sum_a * factors.a, maxima[1],
+            state.sum_b * factors.b, state.cross};
+  }
+  LOGPJIT_DEVICE static float combine(int, float a, float b) { return a + b; }
 };
 
 }  // namespace logpjit::device

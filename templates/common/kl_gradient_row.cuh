@@ -9,19 +9,17 @@ namespace logpjit::device {
 struct ScaledPower {
   float max;
   float factor;
-  float first;   ///< factor ln 2
-  float second;  ///< factor (ln 2)^2 / 2
+  float correction;  ///< factor ln 2
 
   LOGPJIT_DEVICE float at(float d, const RowScale& scale) const {
     const Exponential e =
         exponential(max_number(d, scale.floor), scale.to_log2);
-    return e.value * grown(e.rest, factor, first, second);
+    return e.value * fma(e.rest, correction, factor);
   }
 };
 
 LOGPJIT_DEVICE ScaledPower scaled_power(float max, float factor) {
-  return {max, settled(factor), settled(factor * kLn2),
-          settled(factor * kHalfLn2Squared)};
+  return {max, settled(factor), settled(factor * kLn2)};
 }
 
 /// What the columns of a row pair share. g is the upstream gradient over the

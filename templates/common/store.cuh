@@ -6,12 +6,13 @@
 
 namespace logpjit::device {
 
-/// A fold names a kind of state: its members as floats, and how two merge. The
-/// lane tree and the stores work with any fold.
+/// A fold names a kind of state: its members as floats, maxima first, and how
+/// two or many merge. The lane tree and the stores work with any fold.
 template <int kTerms>
 struct RowFold {
   using State = RowState;
   static constexpr int kMembers = state_members(kTerms);
+  static constexpr int kMaxima = 1;
 
   float to_log2;
 
@@ -40,6 +41,23 @@ struct RowFold {
   }
   LOGPJIT_DEVICE State merge(const State& a, const State& b) const {
     return device::merge<kTerms>(a, b, to_log2);
+  }
+  /// The state about the maximum of several, `maxima[0]`.
+  LOGPJIT_DEVICE State raised(State state,
+                              const float (&maxima)[kMaxima]) const {
+    const float exponent = (state.max - anchor(maxima[0])) * to_log2;
+    if (state.max != maxima[0]) state.group = -1;
+    state.sum *= rescale<kTerms>(state, exponent);
+    state.max = maxima[0];
+    return state;
+  }
+  /// Member `index` of two states about the same maximum, as one. Groups are
+  /// numbers in float bits, -1 none: the first one wins.
+  LOGPJIT_DEVICE static float combine(int index, float a, float b) {
+    if ((kTerms & kTermArgmax) != 0 && index == kMembers - 1) {
+      return bits_of(a) < bits_of(b) ? a : b;
+    }
+    return a + b;
   }
 };
 

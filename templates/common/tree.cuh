@@ -8,28 +8,33 @@
 
 namespace logpjit::device {
 
-/// The state of the warp lane whose number differs in `mask`, merged in.
-template <typename Fold>
-LOGPJIT_DEVICE typename Fold::State fold_across(
-    const typename Fold::State& state, int mask, const Fold& fold) {
+/// Lane bits 0 to `bits` - 1 of a warp: first the maxima, then every state is
+/// rescaled once, then the sums. (Merging level by level would rescale at each,
+/// and the approximate exponential's bias would add up.)
+template <int kBits, typename Fold>
+LOGPJIT_DEVICE typename Fold::State fold_warp(typename Fold::State state,
+                                              const Fold& fold) {
   float members[Fold::kMembers];
   Fold::pack(state, members);
+  float maxima[Fold::kMaxima];
   LOGPJIT_UNROLL
-  for (int i = 0; i < Fold::kMembers; ++i) {
-    members[i] = shuffle_xor(members[i], mask);
+  for (int i = 0; i < Fold::kMaxima; ++i) {
+    maxima[i] = members[i];
+    LOGPJIT_UNROLL
+    for (int bit = 0; bit < kBits; ++bit) {
+      maxima[i] = max_nan(maxima[i], shuffle_xor(maxima[i], 1 << bit));
+    }
   }
-  return fold.merge(state, Fold::unpack(members));
-}
-
-/// Lane bits 0 to `bits` - 1 of a warp.
-template <typename Fold>
-LOGPJIT_DEVICE typename Fold::State fold_warp(typename Fold::State state,
-                                              int bits, const Fold& fold) {
-  LOGPJIT_NO_UNROLL
-  for (int bit = 0; bit < bits; ++bit) {
-    state = fold_across(state, 1 << bit, fold);
+  Fold::pack(fold.raised(state, maxima), members);
+  LOGPJIT_UNROLL
+  for (int i = Fold::kMaxima; i < Fold::kMembers; ++i) {
+    LOGPJIT_UNROLL
+    for (int bit = 0; bit < kBits; ++bit) {
+      members[i] = Fold::combine(i, members[i],
+                                 shuffle_xor(members[i], 1 << bit));
+    }
   }
-  return state;
+  return Fold::unpack(members);
 }
 
 /// Bits 9 and 8, for the states that this thread of `kBlock` holds: lane
@@ -75,14 +80,14 @@ LOGPJIT_DEVICE typename Fold::State fold_lanes(
   if (thread < 256) {
     LOGPJIT_UNROLL
     for (int i = 0; i < kSlots; ++i) {
-      const auto state = fold_warp(lanes[i], 5, fold);
+      const auto state = fold_warp<5>(lanes[i], fold);
       if (thread % 32 == 0) store.put(kWarpSlots + thread / 32 + 4 * i, state);
     }
   }
   sync_threads();
   typename Fold::State row = lanes[0];
   if (thread < 32) {
-    row = fold_warp(store.get(kWarpSlots + thread % 8), 3, fold);
+    row = fold_warp<3>(store.get(kWarpSlots + thread % 8), fold);
   }
   return row;
 }
