@@ -51,6 +51,7 @@ void write_common_files(const fs::path& folder) {
 /// Runs the program with this one's stdin, stdout and stderr.
 int run_program(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) {
     arguments.push_back(const_cast<char*>(word.c_str()));
   }

@@ -1,0 +1,104 @@
+// Times and accuracy, on a device whose clock the test sets.
+#include "tuning/measure.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/device/null_device.hpp"
+#include "tuning/accuracy.hpp"
+
+namespace logpjit::tuning {
+namespace {
+
+TEST(Timing, MedianAndQuartiles) {
+  const Timing timing = timing_of({5, 1, 3, 2, 4});
+  EXPECT_EQ(timing.median_ms, 3);
+  EXPECT_DOUBLE_EQ(timing.spread, 2.0 / 3);
+  EXPECT_EQ(timing.rounds_ms, (std::vector<double>{5, 1, 3, 2, 4}));
+  EXPECT_EQ(timing_of({7}).median_ms, 7);
+  EXPECT_EQ(timing_of({7}).spread, 0);
+  EXPECT_EQ(timing_of({1, 2}).median_ms, 1.5);
+}
+
+/// Launches of two kinds, told apart by their grid; the slow one takes 3 ms.
+class Measure : public ::testing::Test {
+ protected:
+  Measure() {
+    device_.on_time = [](const auto& launches) {
+      double ms = 0;
+      for (const auto& launch : launches) {
+        ms += launch.shape.grid == 1 ? 0.1 : 3;
+      }
+      return ms;
+    };
+  }
+  Work work(std::uint32_t grid, std::vector<int>* turns = nullptr) {
+    return [this, grid, turns](CUstream_st* stream, int turn) {
+      if (turns != nullptr) turns->push_back(turn);
+      device_.launch(function_, {.grid = grid}, stream, nullptr, 0);
+    };
+  }
+
+  testing::NullDevice device_;
+  testing::NullFunction function_{cache::Image{}};
+};
+
+TEST_F(Measure, TimeOfOneLaunch) {
+  const Work works[] = {work(1), work(2)};
+  const auto timings = measure(device_, works, {.rounds = 3});
+  ASSERT_EQ(timings.size(), 2u);
+  EXPECT_NEAR(timings[0].median_ms, 0.1, 1e-12);
+  EXPECT_NEAR(timings[1].median_ms, 3, 1e-12);
+  EXPECT_EQ(timings[1].rounds_ms.size(), 3u);
+}
+
+TEST_F(Measure, LongWorkGetsFewerLaunches) {
+  const Work works[] = {work(1), work(2)};
+  measure(device_, works, {.rounds = 1, .graph_ms = 20, .most_launches = 100});
+  std::size_t quick = 0;
+  std::size_t slow = 0;
+  for (const auto& launch : device_.launches()) {
+    ++(launch.shape.grid == 1 ? quick : slow);
+  }
+  // A calibration of one launch, then a graph; each runs twice.
+  EXPECT_EQ(quick, 2 + 2 * 100u);
+  EXPECT_EQ(slow, 2 + 2 * 7u);
+}
+
+TEST_F(Measure, TurnsGoRoundTheBuffers) {
+  std::vector<int> turns;
+  const Work works[] = {work(2, &turns)};
+  measure(device_, works, {.rounds = 2, .graph_ms = 6});
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    EXPECT_EQ(turns[i], static_cast<int>(i));
+  }
+}
+
+TEST(Accuracy, ErrorsAndRounding) {
+  Accuracy accuracy;
+  EXPECT_EQ(accuracy.correctly_rounded(), 1);
+  accuracy.add(1, 1, DType::kBf16);
+  accuracy.add(1.0078125, 1, DType::kBf16);
+  accuracy.add(2, 2.001, DType::kBf16);
+  EXPECT_EQ(accuracy.count(), 3);
+  EXPECT_DOUBLE_EQ(accuracy.max_ulp(), 1);
+  EXPECT_DOUBLE_EQ(accuracy.max_absolute(), 0.0078125);
+  EXPECT_DOUBLE_EQ(accuracy.correctly_rounded(), 2.0 / 3);
+  EXPECT_EQ(accuracy.misplaced(), 0);
+}
+
+TEST(Accuracy, InfinitiesAndNaNMustBeInTheirPlace) {
+  Accuracy accuracy;
+  accuracy.add(INFINITY, 1e39, DType::kFp32);
+  accuracy.add(NAN, NAN, DType::kFp32);
+  EXPECT_EQ(accuracy.misplaced(), 0);
+  accuracy.add(NAN, 1, DType::kFp32);
+  accuracy.add(1, NAN, DType::kFp32);
+  accuracy.add(INFINITY, -INFINITY, DType::kFp32);
+  EXPECT_EQ(accuracy.misplaced(), 3);
+  EXPECT_EQ(accuracy.max_absolute(), 0);
+}
+
+}  // namespace
+}  // namespace logpjit::tuning
