@@ -37,10 +37,10 @@ export_nvrtc() {
 
 # build PRESET [TARGET...]: configures and builds.
 build() {
-  local preset=$1
+  local name=$1
   shift
-  (cd "$project" && cmake --preset "$preset" "${cmake_options[@]}" >/dev/null &&
-    cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"})
+  (cd "$project" && cmake --preset "$name" "${cmake_options[@]}" >/dev/null &&
+    cmake --build --preset "$name" -j "$jobs" ${1:+--target "$@"})
 }
 
 # A compiler cache, where there is one, makes a second build quick.
