@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <vector>
 
 #include "logpjit/error.hpp"
 
@@ -139,22 +140,20 @@ void check_finite_positive(std::string_view op, std::string_view argument,
   refuse(op, argument, fmt::format("{} is not finite and above 0", value));
 }
 
-void check_no_overlap(std::string_view op, const std::vector<Named>& outputs,
-                      const std::vector<Named>& inputs) {
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].tensor.given()) continue;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (outputs[j].tensor.given() &&
-          overlap(outputs[i].tensor, outputs[j].tensor)) {
-        refuse(op, outputs[i].name,
-               fmt::format("overlaps {}", outputs[j].name));
-      }
+void check_no_overlap(std::string_view op, std::initializer_list<Named> outputs,
+                      std::initializer_list<Named> inputs) {
+  const auto check = [&](const Named& output, const Named& other) {
+    if (output.tensor.given() && other.tensor.given() &&
+        overlap(output.tensor, other.tensor)) {
+      refuse(op, output.name, fmt::format("overlaps {}", other.name));
     }
-    for (const Named& input : inputs) {
-      if (input.tensor.given() && overlap(outputs[i].tensor, input.tensor)) {
-        refuse(op, outputs[i].name, fmt::format("overlaps {}", input.name));
-      }
+  };
+  for (const Named* output = outputs.begin(); output != outputs.end();
+       ++output) {
+    for (const Named* other = outputs.begin(); other != output; ++other) {
+      check(*output, *other);
     }
+    for (const Named& input : inputs) check(*output, input);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
-#include <vector>
 
 #include "logpjit/device.hpp"
 #include "logpjit/tensor.hpp"
@@ -35,9 +34,10 @@ void check_contiguous(std::string_view op, Named argument);
 void check_finite_positive(std::string_view op, std::string_view argument,
                            double value);
 
-/// No output may share bytes with another output or with an input.
-void check_no_overlap(std::string_view op, const std::vector<Named>& outputs,
-                      const std::vector<Named>& inputs);
+/// No output may share bytes with another output or with an input. Tensors that
+/// are not given are passed over. Allocates nothing.
+void check_no_overlap(std::string_view op, std::initializer_list<Named> outputs,
+                      std::initializer_list<Named> inputs);
 
 /// Whether every row of the matrix starts at a multiple of 16 bytes.
 bool is_aligned(const TensorView& matrix);

@@ -1,7 +1,7 @@
 // Values and statistics: checks, specification, arguments, launch.
 #include "runtime/operations/forward.hpp"
 
-#include <vector>
+#include <array>
 
 #include "runtime/operations/check.hpp"
 
@@ -18,21 +18,21 @@ struct TermOutput {
   DType dtype;
 };
 
-std::vector<TermOutput> term_outputs(const RowForward& call) {
-  return {{Terms::kLogp, "logp", call.logp, DType::kFp32},
-          {Terms::kEntropy, "entropy", call.entropy, DType::kFp32},
-          {Terms::kLse, "lse", call.lse, DType::kFp32},
-          {Terms::kSquares, "squares", call.squares, DType::kFp32},
-          {Terms::kArgmax, "argmax", call.argmax, DType::kInt64},
-          {Terms::kNone, "max", call.max, DType::kFp32},
-          {Terms::kNone, "sum", call.sum, DType::kFp32}};
+std::array<TermOutput, 7> term_outputs(const RowForward& call) {
+  return {{{Terms::kLogp, "logp", call.logp, DType::kFp32},
+           {Terms::kEntropy, "entropy", call.entropy, DType::kFp32},
+           {Terms::kLse, "lse", call.lse, DType::kFp32},
+           {Terms::kSquares, "squares", call.squares, DType::kFp32},
+           {Terms::kArgmax, "argmax", call.argmax, DType::kInt64},
+           {Terms::kNone, "max", call.max, DType::kFp32},
+           {Terms::kNone, "sum", call.sum, DType::kFp32}}};
 }
 
 /// Terms of the outputs that are given, each checked.
 Terms check_outputs(std::string_view op, const RowForward& call,
                     DeviceId device, RowSpace& space, int id_dimensions) {
   Terms terms = Terms::kNone;
-  std::vector<Named> outputs;
+  bool any = false;
   for (const TermOutput& output : term_outputs(call)) {
     if (!output.tensor.given()) continue;
     const Named named{output.name, output.tensor};
@@ -42,10 +42,17 @@ Terms check_outputs(std::string_view op, const RowForward& call,
     space.add_vector(output.name, output.tensor,
                      output.term == Terms::kLogp ? id_dimensions : 0);
     terms = terms | output.term;
-    outputs.push_back(named);
+    any = true;
   }
-  if (outputs.empty()) runtime::refuse(op, "outputs", "none is given");
-  runtime::check_no_overlap(op, outputs,
+  if (!any) runtime::refuse(op, "outputs", "none is given");
+  runtime::check_no_overlap(op,
+                            {{"logp", call.logp},
+                             {"entropy", call.entropy},
+                             {"lse", call.lse},
+                             {"squares", call.squares},
+                             {"argmax", call.argmax},
+                             {"max", call.max},
+                             {"sum", call.sum}},
                             {{"logits", call.logits},
                              {"ids", call.ids},
                              {"row_index", call.row_index},

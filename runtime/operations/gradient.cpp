@@ -73,7 +73,8 @@ Terms check_upstream(std::string_view op, DeviceId device,
 
 RowStrides check_gradient(std::string_view op, DeviceId device,
                           const Gradient& gradient, const TensorView& logits,
-                          const std::vector<Named>& inputs, RowSpace& space) {
+                          std::initializer_list<Named> inputs,
+                          RowSpace& space) {
   const Named named{"gradient", gradient.tensor};
   check_matrix(op, device, named);
   check_dtype(op, named, {logits.dtype});
@@ -85,7 +86,6 @@ RowStrides check_gradient(std::string_view op, DeviceId device,
                        logits.shape[logits.rank - 1]));
   }
   const RowStrides strides = space.add_matrix("gradient", tensor);
-  std::vector<Named> others = inputs;
   if (gradient.in_place) {
     if (!same_view(tensor, logits)) {
       refuse(op, "gradient",
@@ -95,9 +95,9 @@ RowStrides check_gradient(std::string_view op, DeviceId device,
       refuse(op, "gradient", "accumulate and in_place exclude each other");
     }
   } else {
-    others.push_back({"logits", logits});
+    check_no_overlap(op, {named}, {{"logits", logits}});
   }
-  check_no_overlap(op, {named}, others);
+  check_no_overlap(op, {named}, inputs);
   return strides;
 }
 

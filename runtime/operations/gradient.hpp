@@ -2,8 +2,8 @@
 // buffer.
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
-#include <vector>
 
 #include "logpjit/operations.hpp"
 #include "runtime/operations/check.hpp"
@@ -21,7 +21,7 @@ Terms check_upstream(std::string_view op, DeviceId device,
 /// `inputs` are the call's other tensors.
 RowStrides check_gradient(std::string_view op, DeviceId device,
                           const Gradient& gradient, const TensorView& logits,
-                          const std::vector<Named>& inputs, RowSpace& space);
+                          std::initializer_list<Named> inputs, RowSpace& space);
 
 /// Whether logits and gradient rows start at the same place within 16 bytes.
 bool lie_alike(const TensorView& logits, const TensorView& gradient);

@@ -1,5 +1,5 @@
 // KL divergences: student and teacher to sides A and B, checks, launch.
-#include <vector>
+#include <initializer_list>
 
 #include "logpjit/operations.hpp"
 #include "runtime/engine.hpp"
@@ -115,7 +115,8 @@ struct GradientBuffer {
 };
 
 GradientBuffer check_buffer(std::string_view op, DeviceId device,
-                            const Side& side, const std::vector<Named>& inputs,
+                            const Side& side,
+                            std::initializer_list<Named> inputs,
                             CheckedInputs& made) {
   const TensorView& tensor = side.gradient->tensor;
   if (!tensor.given()) return {};
@@ -178,15 +179,17 @@ void kl_backward(Runtime& runtime, const KlBackward& call,
   arguments.upstream = RowSpace::vector_argument(
       call.upstream, space.add_vector("upstream", call.upstream, 0));
 
-  std::vector<Named> inputs{{"student", call.inputs.student},
-                            {"teacher", call.inputs.teacher},
-                            {"kl", call.kl},
-                            {"upstream", call.upstream}};
+  const std::initializer_list<Named> inputs{{"student", call.inputs.student},
+                                            {"teacher", call.inputs.teacher},
+                                            {"kl", call.kl},
+                                            {"upstream", call.upstream}};
   const GradientBuffer a = check_buffer(kOp, device, sides.a, inputs, made);
-  if (a.data != nullptr) {
-    inputs.push_back({"the other gradient", sides.a.gradient->tensor});
-  }
   const GradientBuffer b = check_buffer(kOp, device, sides.b, inputs, made);
+  runtime::check_no_overlap(
+      kOp,
+      {{"student_gradient", call.student_gradient.tensor},
+       {"teacher_gradient", call.teacher_gradient.tensor}},
+      {});
   made.spec.grad_a = a.data != nullptr;
   made.spec.grad_b = b.data != nullptr;
   if (!made.spec.grad_a && !made.spec.grad_b) {
