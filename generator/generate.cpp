@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "generator/content.hpp"
 #include "logpjit/error.hpp"
 
 namespace logpjit::generator {
@@ -95,6 +96,10 @@ void check_config_names(const KernelManifest& kernel,
   }
 }
 
+std::string_view prelude_path(Dialect dialect) {
+  return dialect == Dialect::kCuda ? "prelude/device.h" : "prelude/host.h";
+}
+
 std::string instantiation(Dialect dialect, const std::string& instance,
                           const std::string& argument_type) {
   if (dialect == Dialect::kCuda) {
@@ -104,17 +109,9 @@ std::string instantiation(Dialect dialect, const std::string& instance,
   return fmt::format("LOGPJIT_HOST_ENTRY({}, {})\n", instance, argument_type);
 }
 
-}  // namespace
-
-Source generate(const KernelSpec& spec, const LaunchConfig& config,
-                Dialect dialect, const Manifest& manifest) {
-  return generate_kernel(kernel_name(spec, config), spec, config, dialect,
-                         manifest);
-}
-
-Source generate_kernel(std::string_view name, const KernelSpec& spec,
-                       const LaunchConfig& config, Dialect dialect,
-                       const Manifest& manifest) {
+Source plan_kernel(std::string_view name, const KernelSpec& spec,
+                   const LaunchConfig& config, Dialect dialect,
+                   const Manifest& manifest) {
   const KernelManifest* kernel = manifest.find(name);
   const TemplateManifest* file = manifest.template_of(name);
   if (kernel == nullptr || file == nullptr) {
@@ -125,7 +122,6 @@ Source generate_kernel(std::string_view name, const KernelSpec& spec,
   const std::string instance =
       fmt::format("{}<{}>", kernel->qualified_name,
                   template_arguments(*kernel, spec, config));
-
   Source source;
   source.dialect = dialect;
   source.kernel = name;
@@ -133,15 +129,40 @@ Source generate_kernel(std::string_view name, const KernelSpec& spec,
   source.config = config;
   source.name_expression =
       fmt::format("(void(*)(const {}))&{}", kernel->argument_type, instance);
-  source.text = fmt::format("// {}\n// {}\n", spec.text(), config.text());
-  append_body(source.text, dialect == Dialect::kCuda ? "prelude/device.h"
-                                                     : "prelude/host.h");
+  source.instantiation =
+      instantiation(dialect, instance, kernel->argument_type);
+  source.fingerprint = content_digest(embedded_file(prelude_path(dialect)));
   for (const ClosureFile& part : file->closure) {
+    source.fingerprint += fmt::format(" {}:{}", part.path, part.digest);
+  }
+  source.fingerprint += fmt::format(" {}", source.instantiation);
+  return source;
+}
+
+}  // namespace
+
+Source plan(const KernelSpec& spec, const LaunchConfig& config, Dialect dialect,
+            const Manifest& manifest) {
+  return plan_kernel(kernel_name(spec, config), spec, config, dialect,
+                     manifest);
+}
+
+Source generate(const KernelSpec& spec, const LaunchConfig& config,
+                Dialect dialect, const Manifest& manifest) {
+  return generate_kernel(kernel_name(spec, config), spec, config, dialect,
+                         manifest);
+}
+
+Source generate_kernel(std::string_view name, const KernelSpec& spec,
+                       const LaunchConfig& config, Dialect dialect,
+                       const Manifest& manifest) {
+  Source source = plan_kernel(name, spec, config, dialect, manifest);
+  source.text = fmt::format("// {}\n// {}\n", source.spec_text, config.text());
+  append_body(source.text, prelude_path(dialect));
+  for (const ClosureFile& part : manifest.template_of(name)->closure) {
     append_body(source.text, part.path);
   }
-  source.text +=
-      fmt::format("// ---- instance\n{}",
-                  instantiation(dialect, instance, kernel->argument_type));
+  source.text += fmt::format("// ---- instance\n{}", source.instantiation);
   return source;
 }
 

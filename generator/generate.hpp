@@ -17,6 +17,12 @@ std::string kernel_name(const KernelSpec& spec, const LaunchConfig& config);
 /// written in a domain. Error{kInternal} for a key no specification has.
 std::string spec_value(const KernelSpec& spec, std::string_view key);
 
+/// All of a source but its text, at the price of a cache look-up: checks every
+/// parameter against its domain in `manifest`. Error{kInvalidArgument} names
+/// the field of spec or config that is out of its domain, unknown or missing.
+Source plan(const KernelSpec& spec, const LaunchConfig& config, Dialect dialect,
+            const Manifest& manifest);
+
 /// Checks every parameter against its domain in `manifest` and writes the whole
 /// source: prelude, include closure, one explicit instantiation. Pure: equal
 /// arguments give equal text. Error{kInvalidArgument} names the field of spec

@@ -13,7 +13,11 @@ enum class Dialect { kCuda, kHost };
 
 struct Source {
   Dialect dialect = Dialect::kCuda;
-  std::string text;    ///< prelude + include closure + one instantiation
+  std::string text;           ///< prelude + include closure + one instantiation
+  std::string instantiation;  ///< the last line of `text`
+  /// What decides `text`, in short: digests of prelude and closure, and the
+  /// instantiation. Known without writing the text.
+  std::string fingerprint;
   std::string kernel;  ///< "row_statistics"
   /// The instantiation with its argument type, as NVRTC's name expression;
   /// a host build exports it as `logpjit_kernel` instead.

@@ -38,6 +38,23 @@ void* open_file(const std::string& file, std::vector<std::string>& tried) {
                           search.what, fmt::join(tried, "; "), search.option));
 }
 
+/// The first loaded object with one of `names`. Walking what is loaded costs
+/// microseconds; asking dlopen for a name that is not costs a search on disk.
+struct LoadedWalk {
+  const std::vector<std::string>& names;
+  std::string path;
+};
+
+int visit_loaded(dl_phdr_info* info, std::size_t, void* data) {
+  auto& walk = *static_cast<LoadedWalk*>(data);
+  const std::string_view path = info->dlpi_name;
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  for (const std::string& name : walk.names) {
+    if (file == name || file.starts_with(name + ".")) walk.path = path;
+  }
+  return walk.path.empty() ? 0 : 1;
+}
+
 /// Subfolders `pattern` of every folder below `root`, one level.
 void add_below(std::vector<fs::path>& folders, const fs::path& root,
                const std::string& prefix, const fs::path& below) {
@@ -58,12 +75,12 @@ DynamicLibrary::DynamicLibrary(void* handle)
 std::optional<DynamicLibrary> DynamicLibrary::find_loaded(
     const LibrarySearch& search) {
   if (!search.explicit_file.empty()) return std::nullopt;
-  for (const std::string& name : search.names) {
-    if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
-      return DynamicLibrary(handle);
-    }
-  }
-  return std::nullopt;
+  LoadedWalk walk{search.names, {}};
+  dl_iterate_phdr(visit_loaded, &walk);
+  if (walk.path.empty()) return std::nullopt;
+  void* handle = dlopen(walk.path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (handle == nullptr) return std::nullopt;
+  return DynamicLibrary(handle);
 }
 
 DynamicLibrary DynamicLibrary::open(const LibrarySearch& search) {
@@ -96,12 +113,20 @@ std::optional<fs::path> find_file(const LibrarySearch& search) {
     if (fs::exists(search.explicit_file, ignored)) return search.explicit_file;
     return std::nullopt;
   }
-  for (const fs::path& folder : search.folders) {
-    for (const std::string& name : search.names) {
-      if (fs::exists(folder / name, ignored)) return folder / name;
+  const auto find_in =
+      [&](const std::vector<fs::path>& folders) -> std::optional<fs::path> {
+    for (const fs::path& folder : folders) {
+      for (const std::string& name : search.names) {
+        if (fs::exists(folder / name, ignored)) return folder / name;
+      }
     }
-  }
-  return std::nullopt;
+    return std::nullopt;
+  };
+  if (const auto file = find_in(search.folders)) return file;
+  if (!search.known_folders) return std::nullopt;
+  // Most machines have the toolkit's usual link: no need to look further.
+  if (const auto file = find_in({"/usr/local/cuda/lib64"})) return file;
+  return find_in(known_library_folders());
 }
 
 std::vector<fs::path> known_library_folders() {

@@ -17,6 +17,7 @@ struct LibrarySearch {
   std::string option;         ///< how to set it, for messages
   std::vector<std::string> names;
   std::vector<std::filesystem::path> folders;
+  bool known_folders = false;  ///< look in known_library_folders() too
 };
 
 /// An opened library. Never closed: code of it may still run at exit.

@@ -24,15 +24,30 @@ cache::CacheOptions cache_options(const Options& options) {
 
 }  // namespace
 
+namespace {
+
+/// Cached images serve a machine without a compiler: a sealed layer is matched
+/// without the identity, and a miss will say what is missing.
+std::string identity_or_none(const Compiler& compiler) {
+  try {
+    return compiler.identity();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+    return "none";
+  }
+}
+
+}  // namespace
+
 cache::Key image_key(const generator::Source& source, const Compiler& compiler,
                      const std::string& target) {
   cache::Key key;
   key.add("arch", target);
-  key.add(cache::Key::kCompilerField, compiler.identity());
+  key.add(cache::Key::kCompilerField, identity_or_none(compiler));
   key.add("config", source.config.text());
   key.add("kernel", source.kernel);
   key.add("options", compiler.options());
-  key.add("source", cache::hex(cache::digest(source.text)));
+  key.add("source", cache::hex(cache::digest(source.fingerprint)));
   key.add("spec", source.spec_text);
   return key;
 }
@@ -53,11 +68,14 @@ void Engine::log(const std::string& line) const {
 
 Built Engine::build(const KernelSpec& spec, const LaunchConfig& config,
                     const std::string& target) {
-  const generator::Source source = generator::generate(
-      spec, config, compiler_->dialect(), generator::embedded_manifest());
-  cache::Key key = image_key(source, *compiler_, target);
-  cache::Found found = images_.find_or_compile(
-      key, [&] { return compiler_->compile(source, target); });
+  const generator::Manifest& manifest = generator::embedded_manifest();
+  const generator::Dialect dialect = compiler_->dialect();
+  cache::Key key = image_key(generator::plan(spec, config, dialect, manifest),
+                             *compiler_, target);
+  cache::Found found = images_.find_or_compile(key, [&] {
+    return compiler_->compile(
+        generator::generate(spec, config, dialect, manifest), target);
+  });
   switch (found.origin) {
     case cache::Origin::kCompiled:
       ++compiled_;

@@ -21,15 +21,12 @@ namespace {
 
 LibrarySearch nvrtc_search(const std::string& explicit_file,
                            const std::vector<std::filesystem::path>& folders) {
-  LibrarySearch search{.what = "NVRTC",
-                       .explicit_file = explicit_file,
-                       .option = "Options::nvrtc_library or LOGPJIT_NVRTC",
-                       .names = {"libnvrtc.so.13", "libnvrtc.so.12"},
-                       .folders = folders};
-  for (std::filesystem::path& folder : known_library_folders()) {
-    search.folders.push_back(std::move(folder));
-  }
-  return search;
+  return {.what = "NVRTC",
+          .explicit_file = explicit_file,
+          .option = "Options::nvrtc_library or LOGPJIT_NVRTC",
+          .names = {"libnvrtc.so.13", "libnvrtc.so.12"},
+          .folders = folders,
+          .known_folders = true};
 }
 
 Nvrtc::Nvrtc(const LibrarySearch& search)

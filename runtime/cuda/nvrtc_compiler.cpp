@@ -20,9 +20,12 @@ constexpr const char* kProgramName = "logpjit_kernel.cu";
 
 /// Fixed options. No contraction: templates say fma where they mean it. NVRTC's
 /// own disk cache stays off: it opens the driver, and hides cold times.
-constexpr std::array kOptions{"--std=c++20", "--fmad=false", "--no-cache",
+constexpr std::array kOptions{"--std=c++20",
+                              "--fmad=false",
+                              "--no-cache",
                               "--device-as-default-execution-space",
-                              "--frandom-seed=logpjit", "--ptxas-options=-v"};
+                              "--frandom-seed=logpjit",
+                              "--ptxas-options=-v"};
 
 /// A program that is destroyed with the scope.
 class Program {
