@@ -103,6 +103,18 @@ HostTensor read_ids(const std::string& flag, const std::string& file) {
   return tensor;
 }
 
+HostTensor read_floats(const std::string& flag, const std::string& file) {
+  HostTensor tensor{read(flag, file), DType::kFp32};
+  if (tensor.array.type != NpyType::kFloat32) {
+    refuse(flag, file,
+           fmt::format("holds {}, expected <f4",
+                       tuning::descr(tensor.array.type)));
+  }
+  check_rank(flag, file, tensor.array, 1, 3,
+             "[N], [N, K], [B, S] or [B, S, K]");
+  return tensor;
+}
+
 tuning::DeviceTensor upload_host(runtime::Device& device,
                                  const HostTensor& tensor) {
   if (!tensor.given()) return {};

@@ -20,7 +20,7 @@ struct HostTensor {
   TensorView view() const;
 };
 
-// Both throw Error naming the flag and the file: kIo or kInvalidArgument.
+// All throw Error naming the flag and the file: kIo or kInvalidArgument.
 
 /// [N, V] or [B, S, V] of a float type. `dtype` is what --dtype says; empty =
 /// what the file says, which does not tell bf16 (<u2).
@@ -29,6 +29,9 @@ HostTensor read_logits(const std::string& flag, const std::string& file,
 
 /// Ids of int32 or int64.
 HostTensor read_ids(const std::string& flag, const std::string& file);
+
+/// fp32, per row.
+HostTensor read_floats(const std::string& flag, const std::string& file);
 
 /// On the device; a default view when not given.
 tuning::DeviceTensor upload_host(runtime::Device& device,

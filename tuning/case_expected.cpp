@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 namespace logpjit::tuning {
 namespace {
@@ -110,6 +111,44 @@ void read_gradients(const JsonNode& node, const Size& size,
   read_zeros(node, size, expected);
 }
 
+void read_rows(const JsonNode& node, const Size& size, CaseExpected& expected) {
+  const auto list = node.find("rows");
+  if (!list) return;
+  for (const JsonNode& row : list->elements()) {
+    check_cell(row, {size.rows, 1}, row.integer(), 0);
+    expected.rows.push_back(row.integer());
+  }
+}
+
+void read_values(const JsonNode& node, const Size& size,
+                 std::int64_t ids_per_row, std::int64_t k,
+                 CaseExpected& expected) {
+  const std::int64_t listed =
+      expected.rows.empty() ? size.rows : std::ssize(expected.rows);
+  const std::pair<const char*, std::int64_t> names[] = {
+      {"logp", ids_per_row}, {"logp_temperature_2", ids_per_row},
+      {"entropy", 1},        {"kl_forward", 1},
+      {"kl_reverse", 1},     {"lse", 1},
+      {"topk_ids", k},       {"topk_logp", k}};
+  for (const auto& [name, width] : names) {
+    if (const auto values = node.find(name)) {
+      expected.values[name] = read_counted(*values, listed * width);
+    }
+  }
+}
+
+void read_rules(const JsonNode& node, CaseExpected& expected) {
+  if (const auto tol = node.find("tol")) {
+    expected.tolerance = read_tolerance(*tol);
+  }
+  if (const auto tol = node.find("tol_grad")) {
+    expected.gradient_tolerance = read_tolerance(*tol);
+  }
+  if (const auto policy = node.find("policy")) {
+    expected.policy = read_policy(*policy);
+  }
+}
+
 std::string text_of(const JsonNode& node, std::string_view key) {
   const auto value = node.find(key);
   if (!value) return {};
@@ -158,35 +197,10 @@ CaseExpected read_case_expected(const JsonNode& node, std::int64_t rows,
                    "memory"});
   const Size size{rows, columns};
   CaseExpected expected;
-  if (const auto list = node.find("rows")) {
-    for (const JsonNode& row : list->elements()) {
-      check_cell(row, {rows, 1}, row.integer(), 0);
-      expected.rows.push_back(row.integer());
-    }
-  }
-  const std::int64_t listed =
-      expected.rows.empty() ? rows
-                            : static_cast<std::int64_t>(expected.rows.size());
-  const std::pair<const char*, std::int64_t> names[] = {
-      {"logp", ids_per_row}, {"logp_temperature_2", ids_per_row},
-      {"entropy", 1},        {"kl_forward", 1},
-      {"kl_reverse", 1},     {"lse", 1},
-      {"topk_ids", k},       {"topk_logp", k}};
-  for (const auto& [name, width] : names) {
-    if (const auto values = node.find(name)) {
-      expected.values[name] = read_counted(*values, listed * width);
-    }
-  }
+  read_rows(node, size, expected);
+  read_values(node, size, ids_per_row, k, expected);
   read_gradients(node, size, expected);
-  if (const auto tol = node.find("tol")) {
-    expected.tolerance = read_tolerance(*tol);
-  }
-  if (const auto tol = node.find("tol_grad")) {
-    expected.gradient_tolerance = read_tolerance(*tol);
-  }
-  if (const auto policy = node.find("policy")) {
-    expected.policy = read_policy(*policy);
-  }
+  read_rules(node, expected);
   expected.also_acceptable = text_of(node, "also_acceptable");
   expected.behaviour = text_of(node, "behaviour");
   expected.memory = text_of(node, "memory");

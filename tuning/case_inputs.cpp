@@ -137,8 +137,8 @@ std::vector<std::int64_t> row_shape(const Case& one, std::int64_t trailing) {
 }
 
 std::int64_t device_bytes(const Case& one, DType dtype) {
-  constexpr std::int64_t kPerRow = 8 * 4;  // outputs of one row, at most
-  constexpr std::int64_t kPerId = 8 + 4;   // the id and its value
+  constexpr std::int64_t kPerRow = 32;  // eight outputs of one row, at most
+  constexpr std::int64_t kPerId = 12;   // the id and its value
   const auto size = static_cast<std::int64_t>(size_of(dtype));
   const std::int64_t dense = one.rows() * one.columns();
   // A gradient and its repetition; the teacher lies as the student does.

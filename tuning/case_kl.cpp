@@ -166,7 +166,7 @@ Output run_direction(Runtime& runtime, const Case& one,
   call.teacher_max = saved.teacher_max.view;
   call.teacher_sum = saved.teacher_sum.view;
   kl_forward(runtime, call);
-  const Output output{direction.name, 1, download_floats(device, saved.kl)};
+  Output output{direction.name, 1, download_floats(device, saved.kl)};
   check_values(one, variant, direction, output, findings);
   if (one.wants_gradient() && one.gradients.contains("grad_kl")) {
     run_gradients(runtime, one, variant, direction, call, findings);

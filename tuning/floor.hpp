@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "generator/manifest.hpp"
 #include "runtime/device.hpp"
 #include "runtime/engine.hpp"
 
@@ -27,6 +28,7 @@ class FloorKernel {
 
  private:
   runtime::Device& device_;
+  const generator::KernelManifest* manifest_;
   std::unique_ptr<runtime::Function> function_;
 };
 

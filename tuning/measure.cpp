@@ -48,6 +48,7 @@ std::vector<Timing> measure(runtime::Device& device,
                             std::span<const Work> works,
                             const MeasureOptions& options) {
   std::vector<int> launches;
+  launches.reserve(works.size());
   std::vector<int> turns(works.size(), 0);
   for (std::size_t w = 0; w < works.size(); ++w) {
     launches.push_back(
@@ -60,6 +61,7 @@ std::vector<Timing> measure(runtime::Device& device,
     }
   }
   std::vector<Timing> timings;
+  timings.reserve(works.size());
   for (auto& each : samples) timings.push_back(timing_of(std::move(each)));
   return timings;
 }

@@ -83,7 +83,7 @@ std::uint32_t header_length(std::ifstream& in) {
     throw Error(ErrorCode::kInvalidArgument,
                 "not a .npy file (it does not start with \\x93NUMPY)");
   }
-  const int version = start[6];
+  const int version = static_cast<unsigned char>(start[6]);
   if (version < 1 || version > 3) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("version {} of the .npy format is not known "

@@ -129,6 +129,53 @@ TEST_F(Run, Bf16BitsAsUint16) {
   EXPECT_NEAR(floats(out_ / "logp.npy").at(0), -2.4076059644443806, 1e-6);
 }
 
+TEST_F(Run, GradientsFromUpstream) {
+  const fs::path grad = folder_.path() / "g.npy";
+  tuning::write_npy(grad, array_of<float>(NpyType::kFloat32, {2}, {2, 1}));
+  for (const char* op : {"logp_backward", "logp_with_grad"}) {
+    const auto result = run({"--grad-out", grad.string()}, op);
+    ASSERT_EQ(result.code, 0) << result.err;
+    const auto values = floats(out_ / "grad.npy");
+    ASSERT_EQ(values.size(), 6u);
+    EXPECT_NEAR(values[0], 2 * (1 - 0.09003057317038046), 1e-6);
+    EXPECT_NEAR(values[2], -2 * 0.6652409557748219, 1e-6);
+    EXPECT_EQ(values[3], 0);
+  }
+}
+
+TEST_F(Run, Divergences) {
+  const fs::path teacher = folder_.path() / "y.npy";
+  tuning::write_npy(logits_,
+                    array_of<float>(NpyType::kFloat32, {1, 3}, {0, 1, 2}));
+  tuning::write_npy(teacher,
+                    array_of<float>(NpyType::kFloat32, {1, 3}, {2, 0, -1}));
+  const auto kl = [&](const std::string& op, const Words& more) {
+    Words words{"run",   "--device",  "cpu",   "--op",  op,  "--logits",
+                logits_, "--teacher", teacher, "--out", out_};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_logpjit(shared_cache(), words);
+  };
+  ASSERT_EQ(kl("kl", {}).code, 0);
+  EXPECT_NEAR(floats(out_ / "kl.npy").at(0), 1.6851240160639813, 2e-6);
+  ASSERT_EQ(kl("kl_reverse", {}).code, 0);
+  EXPECT_NEAR(floats(out_ / "kl.npy").at(0), 1.8226302471504072, 2e-6);
+  const fs::path grad = folder_.path() / "g.npy";
+  tuning::write_npy(grad, array_of<float>(NpyType::kFloat32, {1}, {1}));
+  const auto result = kl("kl_backward", {"--grad-out", grad});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_NEAR(floats(out_ / "grad.npy").at(0), -0.7537641613109591, 2e-6);
+}
+
+TEST_F(Run, FlagsThatTheOperationNeedsOrHasNoUseFor) {
+  expect_failure({"--teacher", "y.npy"}, "--teacher: logp has no use for it");
+  expect_failure({"--grad-out", "g.npy"}, "--grad-out: logp has no use for it");
+  EXPECT_THAT(run({}, "logp_backward").err,
+              HasSubstr("--grad-out: logp_backward needs upstream gradients"));
+  EXPECT_THAT(run({}, "kl").err,
+              HasSubstr("--teacher: kl needs the teacher's logits"));
+  EXPECT_EQ(run({}, "entropy").code, 0);
+}
+
 TEST_F(Run, Uint16NeedsTheDtype) {
   tuning::write_npy(
       logits_, array_of<std::uint16_t>(NpyType::kUint16, {1, 3}, {0, 0, 0}));
