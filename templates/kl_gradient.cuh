@@ -49,7 +49,8 @@ kl_gradient(const KlGradientArguments args) {
           element_offset(args.gradient_a_rows, row_at),
       static_cast<LogitB*>(args.gradient_b) +
           element_offset(args.gradient_b_rows, row_at),
-      number, thread};
+      number,
+      thread};
   if (number == kChunks - 1) {
     writer.clear_padding(args.gradient_a_columns, args.gradient_b_columns);
   }

@@ -7,8 +7,8 @@
 
 namespace logpjit::device {
 
-/// KL(A || B) of each pair of rows and the statistics (max, sum) of both, in one
-/// read of each. One block a row.
+/// KL(A || B) of each pair of rows and the statistics (max, sum) of both, in
+/// one read of each. One block a row.
 template <typename LogitA, typename LogitB, i64 kVocab, bool kAligned,
           int kRows, bool kTemperature, bool kSoftcap, int kBlock,
           int kMinBlocks>
@@ -39,9 +39,8 @@ kl_statistics(const KlStatisticsArguments args) {
   }
   const RowPosition row_at =
       row_position<kRows>(storage, args.a.rows.inner_rows);
-  const KlFold fold{
-      row_scale<kTemperature, kSoftcap>(args.a.transform, at),
-      row_scale<kTemperature, kSoftcap>(args.b.transform, at)};
+  const KlFold fold{row_scale<kTemperature, kSoftcap>(args.a.transform, at),
+                    row_scale<kTemperature, kSoftcap>(args.b.transform, at)};
   KlState lanes[kLanes / kBlock];
   const KlSweep<LogitA, LogitB, kAligned, kVocab, kSoftcap, kBlock> sweep{
       AnyRow<LogitA, kAligned>(static_cast<const LogitA*>(args.a.logits) +

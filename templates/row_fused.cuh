@@ -26,9 +26,9 @@ LOGPJIT_TUNE(kCluster, "1 2")
 LOGPJIT_TUNE(kSlots, "2..64")
 LOGPJIT_CLUSTER_KERNEL(kForwardThreads + kGradientThreads + 32, 1)
 row_fused(const RowFusedArguments args) {
-  using Shape = FusedShape<Logit, Id, kVocab, kTerms, kAligned, kRows,
-                           kTemperature, kSoftcap, kForwardThreads,
-                           kGradientThreads, kCluster, kSlots>;
+  using Shape =
+      FusedShape<Logit, Id, kVocab, kTerms, kAligned, kRows, kTemperature,
+                 kSoftcap, kForwardThreads, kGradientThreads, kCluster, kSlots>;
   const int rank = kCluster == 1 ? 0 : cluster_rank();
   const int thread = thread_index();
   const FusedBarriers<Shape> barriers;

@@ -32,8 +32,9 @@ struct Chunk {
   }
   /// Whether logits and gradient lie alike, so that words match words.
   LOGPJIT_DEVICE bool matches() const {
-    return kAligned || ((reinterpret_cast<u64>(gradient) ^
-                         reinterpret_cast<u64>(row)) & 15) == 0;
+    return kAligned ||
+           ((reinterpret_cast<u64>(gradient) ^ reinterpret_cast<u64>(row)) &
+            15) == 0;
   }
 
   LOGPJIT_DEVICE i64 first_column() const {
@@ -106,15 +107,15 @@ struct Chunk {
     LOGPJIT_UNROLL
     for (int i = 0; i < kFlight; ++i) {
       const i64 column = column_of(i);
-      if (match && is_whole(column)) write_word(column, raw[i], evict, of_column);
+      if (match && is_whole(column))
+        write_word(column, raw[i], evict, of_column);
     }
     LOGPJIT_NO_UNROLL
     for (int i = 0; i < kFlight; ++i) {
       const i64 column = column_of(i);
       if (match && is_whole(column)) continue;
-      for_each_column(column, [&](i64 j) {
-        put(j, old_at(j), of_column(widen(row[j])));
-      });
+      for_each_column(
+          column, [&](i64 j) { put(j, old_at(j), of_column(widen(row[j]))); });
     }
   }
 
@@ -160,9 +161,8 @@ struct Chunk {
                               Rewrite&& rewrite_targets) const {
     write_columns(of_column);
     sync_threads();
-    rewrite_targets([&](i64 column, float old, float value) {
-      put(column, old, value);
-    });
+    rewrite_targets(
+        [&](i64 column, float old, float value) { put(column, old, value); });
   }
 };
 

@@ -17,7 +17,7 @@ struct fp16 {
 /// words of 4-byte ones. It is the unit that lanes take, whatever the dtype.
 constexpr int kGroup = 8;
 template <typename T>
-constexpr int kGroupWords = kGroup * static_cast<int>(sizeof(T)) / 16;
+constexpr int kGroupWords = kGroup* static_cast<int>(sizeof(T)) / 16;
 template <typename T>
 constexpr int kWordElements = 16 / static_cast<int>(sizeof(T));
 

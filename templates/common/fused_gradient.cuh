@@ -57,9 +57,9 @@ struct FusedWriter {
   static constexpr int kPerStep = kStepWords / kThreads;
   static constexpr int kPiecesApart = kThreads / RowRing::kPieceWords;
   static constexpr int kSlotApart =
-      kPiecesApart > 0 ? kPiecesApart * RowRing::kPieceStride : kThreads;
+      kPiecesApart > 0 ? kPiecesApart* RowRing::kPieceStride : kThreads;
   static constexpr int kRowApart =
-      kPiecesApart > 0 ? kThreads * Shape::kCluster : kThreads;
+      kPiecesApart > 0 ? kThreads* Shape::kCluster : kThreads;
   static constexpr int kStepApart = kStepWords * Shape::kCluster;
   static_assert(kStepWords % kThreads == 0 &&
                 (RowRing::kPieces == 1 ||
@@ -189,10 +189,9 @@ struct FusedGradient {
                                     const RowGradient& coefficients,
                                     const RowScale& scale) const {
     const float x = capped<kSoftcap>(logit, scale);
-    args.values.logp[n] =
-        is_undefined(state.max)
-            ? not_a_number()
-            : log_probability(x, state.max, log_sum, scale);
+    args.values.logp[n] = is_undefined(state.max)
+                              ? not_a_number()
+                              : log_probability(x, state.max, log_sum, scale);
     if (!live || task.target < 0) return;
     row.gradient[id] = narrow<Logit>(target_gradient<kTerms, kSoftcap>(
         x, state.sum, task.upstream.logp, coefficients, scale));
@@ -206,8 +205,7 @@ struct FusedGradient {
         args.values.ids, 1, args.upstream, row.at, thread);
     const RowScale scale = row.scale(args);
     const int lead = row.lead();
-    const bool has_id =
-        (kTerms & kTermLogp) != 0 && is_live<Shape::kVocab>(id);
+    const bool has_id = (kTerms & kTermLogp) != 0 && is_live<Shape::kVocab>(id);
     const bool owner =
         has_id && FusedWriter<Shape>::owns(row, ring.rank, thread, id, lead);
     // Before any store of this row: the gradient may lie over the logits.

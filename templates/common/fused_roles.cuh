@@ -127,9 +127,8 @@ struct FusedSweep {
     for (int segment = 0; segment < segment_count(Shape::kVocab); ++segment) {
       const i32 begin = segment * segment_tiles(Shape::kVocab);
       const i32 limit = begin + segment_tiles(Shape::kVocab);
-      const i32 end = limit < tile_count(Shape::kVocab)
-                          ? limit
-                          : tile_count(Shape::kVocab);
+      const i32 end =
+          limit < tile_count(Shape::kVocab) ? limit : tile_count(Shape::kVocab);
       RowState fresh[kHeld];
       LOGPJIT_UNROLL
       for (int i = 0; i < kHeld; ++i) fresh[i] = empty_state();

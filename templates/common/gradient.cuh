@@ -7,7 +7,7 @@ namespace logpjit::device {
 
 /// Upstream gradients of one row.
 struct Upstream {
-  float logp;     ///< sum over the live ids
+  float logp;  ///< sum over the live ids
   float entropy;
   float lse;
   float squares;
@@ -22,8 +22,8 @@ struct RowGradient {
   float to_log2;
   float floor;
   float inverse_sum;
-  float constant;   ///< of plain terms: divided by the sum already
-  float correction; ///< of plain terms: constant times ln 2
+  float constant;    ///< of plain terms: divided by the sum already
+  float correction;  ///< of plain terms: constant times ln 2
   float slope;
   float curve;
 };
@@ -105,8 +105,7 @@ template <int kTerms, bool kSoftcap>
 LOGPJIT_DEVICE float target_gradient(float x, float sum, float upstream_logp,
                                      const RowGradient& row,
                                      const RowScale& scale) {
-  const float log_p =
-      log_probability(x, row.max, log_accurate(sum), scale);
+  const float log_p = log_probability(x, row.max, log_accurate(sum), scale);
   float value = upstream_logp * -expm1_accurate(log_p) * scale.inverse;
   if constexpr (kTerms != kTermLogp) {
     RowGradient rest = row;

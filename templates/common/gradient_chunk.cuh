@@ -12,8 +12,7 @@ template <typename Logit, typename Id, i64 kVocab, int kTerms, bool kManyIds,
           bool kAccumulate, int kBlock, int kFlight>
 struct GradientChunk {
   static constexpr bool kHasHits = kManyIds && (kTerms & kTermLogp) != 0;
-  using RowChunk =
-      Chunk<Logit, kVocab, kAligned, kAccumulate, kBlock, kFlight>;
+  using RowChunk = Chunk<Logit, kVocab, kAligned, kAccumulate, kBlock, kFlight>;
 
   const RowGradientArguments& args;
   int thread;
@@ -57,9 +56,9 @@ struct GradientChunk {
       write_hits(chunk, at, coefficients, scale, of_column);
     } else {
       chunk.write(of_column, task.target, [&](float logit) {
-        return target_gradient<kTerms, kSoftcap>(
-            capped<kSoftcap>(logit, scale), inputs.sum, task.upstream.logp,
-            coefficients, scale);
+        return target_gradient<kTerms, kSoftcap>(capped<kSoftcap>(logit, scale),
+                                                 inputs.sum, task.upstream.logp,
+                                                 coefficients, scale);
       });
     }
   }

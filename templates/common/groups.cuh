@@ -73,8 +73,8 @@ LOGPJIT_DEVICE void with_offset(const T* row, Body&& body) {
   if constexpr (kAligned) {
     body.template operator()<0>();
   } else {
-    const int offset = static_cast<int>(
-        (reinterpret_cast<u64>(row) & 15) / sizeof(T));
+    const int offset =
+        static_cast<int>((reinterpret_cast<u64>(row) & 15) / sizeof(T));
     switch (offset) {
       case 0:
         return body.template operator()<0>();

@@ -30,8 +30,8 @@ struct KlFold {
   }
   LOGPJIT_DEVICE State raised(State state,
                               const float (&maxima)[kMaxima]) const {
-    const KlFactors factors = rescale(state, anchor(maxima[0]),
-                                      anchor(maxima[1]), scale_a, scale_b);
+    const KlFactors factors =
+        rescale(state, anchor(maxima[0]), anchor(maxima[1]), scale_a, scale_b);
     return {maxima[0], state.sum_a * factors.a, maxima[1],
             state.sum_b * factors.b, state.cross};
   }

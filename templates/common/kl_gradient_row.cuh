@@ -33,9 +33,11 @@ struct KlGradientRow {
   float offset;
 };
 
-LOGPJIT_DEVICE KlGradientRow kl_gradient_row(
-    float max_a, float sum_a, float max_b, float sum_b, float kl,
-    float upstream, const RowScale& scale_a, const RowScale& scale_b) {
+LOGPJIT_DEVICE KlGradientRow kl_gradient_row(float max_a, float sum_a,
+                                             float max_b, float sum_b, float kl,
+                                             float upstream,
+                                             const RowScale& scale_a,
+                                             const RowScale& scale_b) {
   const float g_a = upstream * scale_a.inverse;
   const float g_b = upstream * scale_b.inverse;
   const float log_ratio = log_accurate(divide(sum_b, sum_a));
@@ -68,8 +70,8 @@ LOGPJIT_DEVICE float gradient_of_a(float a, float b, const KlGradientRow& row,
 LOGPJIT_DEVICE float gradient_of_b(float a, float b, const KlGradientRow& row,
                                    const RowScale& scale_a,
                                    const RowScale& scale_b) {
-  const float value = row.b.at(b - row.b.max, scale_b) -
-                      row.a_b.at(a - row.a_b.max, scale_a);
+  const float value =
+      row.b.at(b - row.b.max, scale_b) - row.a_b.at(a - row.a_b.max, scale_a);
   return b == -infinity() ? 0.0f : value;
 }
 

@@ -7,8 +7,8 @@ namespace logpjit::device {
 
 /// With t the base-2 exponents about each side's maximum:
 ///   cross = sum of 2^t_a (t_a - t_b) over the live columns of A.
-/// A column that is live in A and masked in B makes `cross` infinite or NaN, for
-/// good: that is the flag by which the value is +inf, decided on logits.
+/// A column that is live in A and masked in B makes `cross` infinite or NaN,
+/// for good: that is the flag by which the value is +inf, decided on logits.
 struct KlState {
   float max_a;
   float sum_a;
@@ -39,9 +39,8 @@ LOGPJIT_DEVICE KlFactors rescale(KlState& state, float base_a, float base_b,
   const KlFactors factors{
       exp2_approx(exponent_a),
       exp2_approx((state.max_b - base_b) * scale_b.to_log2)};
-  state.cross =
-      factors.a * fma(bounded_exponent(exponent_a) - shift_b, state.sum_a,
-                      state.cross);
+  state.cross = factors.a * fma(bounded_exponent(exponent_a) - shift_b,
+                                state.sum_a, state.cross);
   return factors;
 }
 
@@ -94,11 +93,11 @@ LOGPJIT_DEVICE KlState merge(KlState x, KlState y, const RowScale& scale_a,
   return both;
 }
 
-/// cross / sum_a + log(sum_b / sum_a), one logarithm; NaN when either row has no
-/// distribution, else +inf when A has a live column where B is masked.
+/// cross / sum_a + log(sum_b / sum_a), one logarithm; NaN when either row has
+/// no distribution, else +inf when A has a live column where B is masked.
 LOGPJIT_DEVICE float divergence(const KlState& state) {
-  const bool undefined = state.max_a - state.max_a != 0.0f ||
-                         state.max_b - state.max_b != 0.0f;
+  const bool undefined =
+      state.max_a - state.max_a != 0.0f || state.max_b - state.max_b != 0.0f;
   const bool infinite = state.cross - state.cross != 0.0f;
   const float value = divide(state.cross * kLn2, state.sum_a) +
                       log_accurate(divide(state.sum_b, state.sum_a));

@@ -6,8 +6,9 @@
 
 namespace logpjit::device {
 
-template <typename A, typename B, i64 kVocab, bool kAligned,
-          bool kTemperature, bool kSoftcap, bool kAccumulate, bool kGradA, bool kGradB, int kBlock, int kFlight>
+template <typename A, typename B, i64 kVocab, bool kAligned, bool kTemperature,
+          bool kSoftcap, bool kAccumulate, bool kGradA, bool kGradB, int kBlock,
+          int kFlight>
 struct KlWriter {
   static constexpr i32 kVectorGroups = vector_groups<kAligned>(kVocab);
 

@@ -88,7 +88,8 @@ constexpr int fold_states(int forward_threads, int cluster) {
 }
 constexpr int fused_bytes(int size, int cluster, int slots, int forward_threads,
                           int terms) {
-  const int states = kRowBuffers * 8 + 2 * fold_states(forward_threads, cluster);
+  const int states =
+      kRowBuffers * 8 + 2 * fold_states(forward_threads, cluster);
   return slots * (fused_slot_bytes(size, cluster) + 16) + kRowBuffers * 8 +
          states * state_members(terms) * 4;
 }

@@ -53,17 +53,17 @@ LOGPJIT_DEVICE void write_values(const RowStatisticsArguments& args, i64 n,
   }
   if constexpr ((kTerms & kTermLse) != 0) {
     if (args.lse != nullptr) {
-      args.lse[n] = undefined ? not_a_number()
-                              : state.max * scale.inverse + log_sum;
+      args.lse[n] =
+          undefined ? not_a_number() : state.max * scale.inverse + log_sum;
     }
   }
   if constexpr ((kTerms & kTermSquares) != 0) {
     args.squares[n] = squares_of(state);
   }
   if constexpr ((kTerms & kTermArgmax) != 0) {
-    args.argmax[n] = undefined ? -1
-                               : find_column<Logit, kVocab, kSoftcap>(
-                                     row, state, scale);
+    args.argmax[n] =
+        undefined ? -1
+                  : find_column<Logit, kVocab, kSoftcap>(row, state, scale);
   }
 }
 

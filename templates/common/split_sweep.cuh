@@ -94,8 +94,8 @@ struct SplitSweep {
       RowState lane = segments().get(own_lane());
       LOGPJIT_NO_UNROLL
       for (int segment = 1; segment < kSegments; ++segment) {
-        lane = fold.merge(lane,
-                          segments().get(segment * kOwnLanes + own_lane()));
+        lane =
+            fold.merge(lane, segments().get(segment * kOwnLanes + own_lane()));
       }
       all_lanes().put_at(0, rank * kOwnLanes + own_lane(), lane);
     }

@@ -33,8 +33,8 @@ LOGPJIT_DEVICE RowState empty_state() {
 }
 
 /// What to subtract: the maximum, or the lowest finite number while every
-/// column is masked, so that -inf minus it is -inf. A NaN among the logits makes
-/// its own term NaN, hence the sum.
+/// column is masked, so that -inf minus it is -inf. A NaN among the logits
+/// makes its own term NaN, hence the sum.
 LOGPJIT_DEVICE float anchor(float max) {
   return max_number(max, -0x1.fffffep+127f);
 }
@@ -46,8 +46,8 @@ LOGPJIT_DEVICE float bounded_exponent(float exponent) {
   return max_number(exponent, kExponentFloor);
 }
 
-/// The state's sums about a new anchor; returns the factor that `sum` must still
-/// be multiplied by.
+/// The state's sums about a new anchor; returns the factor that `sum` must
+/// still be multiplied by.
 template <int kTerms>
 LOGPJIT_DEVICE float rescale(RowState& state, float exponent) {
   const float factor = exp2_approx(exponent);
@@ -79,20 +79,17 @@ LOGPJIT_DEVICE float dot_of(const float (&x)[kGroup],
 /// Takes one group of capped logits. The order of operations is fixed here and
 /// nowhere else, so no launch configuration can change a bit.
 template <int kTerms>
-LOGPJIT_DEVICE void take(RowState& state, const float (&x)[kGroup],
-                         i32 group, float to_log2) {
-  const float low =
-      max_nan(max_nan(x[0], x[1]), max_nan(x[2], x[3]));
-  const float high =
-      max_nan(max_nan(x[4], x[5]), max_nan(x[6], x[7]));
+LOGPJIT_DEVICE void take(RowState& state, const float (&x)[kGroup], i32 group,
+                         float to_log2) {
+  const float low = max_nan(max_nan(x[0], x[1]), max_nan(x[2], x[3]));
+  const float high = max_nan(max_nan(x[4], x[5]), max_nan(x[6], x[7]));
   const float top = max_nan(low, high);
   if constexpr ((kTerms & kTermArgmax) != 0) {
     if (top > state.max) state.group = group;
   }
   const float max = max_nan(state.max, top);
   const float base = anchor(max);
-  const float factor =
-      rescale<kTerms>(state, (state.max - base) * to_log2);
+  const float factor = rescale<kTerms>(state, (state.max - base) * to_log2);
   state.max = max;
   float terms[kGroup];
   float exponents[kGroup];

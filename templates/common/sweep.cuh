@@ -93,8 +93,9 @@ struct RowSweep {
 
   /// The whole row. Between segments a lane's total waits in `totals`, its own
   /// places in shared memory, to spare registers in the loop.
-  LOGPJIT_DEVICE void take_row(RowState (&lanes)[kHeld],
-                               const StateStore<RowFold<kTerms>>& totals) const {
+  LOGPJIT_DEVICE void take_row(
+      RowState (&lanes)[kHeld],
+      const StateStore<RowFold<kTerms>>& totals) const {
     LOGPJIT_NO_UNROLL
     for (int segment = 0; segment < segment_count(kVocab); ++segment) {
       const i32 first = segment * segment_tiles(kVocab);
@@ -108,8 +109,8 @@ struct RowSweep {
         for (int i = 0; i < kHeld; ++i) {
           const int place = i * kBlock + thread;
           if (segment > 0) {
-            lanes[i] = merge<kTerms>(totals.get(place), lanes[i],
-                                     scale.to_log2);
+            lanes[i] =
+                merge<kTerms>(totals.get(place), lanes[i], scale.to_log2);
           }
           totals.put(place, lanes[i]);
         }

@@ -36,8 +36,8 @@ LOGPJIT_DEVICE RowScale row_scale(const TransformArgument& transform,
   return scale;
 }
 
-/// The capped logit; a cap of 0 is none. Infinities pass: a masked (-inf) column stays masked, and
-/// +inf is not hidden.
+/// The capped logit; a cap of 0 is none. Infinities pass: a masked (-inf)
+/// column stays masked, and +inf is not hidden.
 template <bool kSoftcap>
 LOGPJIT_DEVICE float capped(float logit, const RowScale& scale) {
   if constexpr (kSoftcap) {
@@ -48,8 +48,8 @@ LOGPJIT_DEVICE float capped(float logit, const RowScale& scale) {
   }
 }
 
-/// A gradient with respect to the capped logit as one with respect to the logit:
-/// times 1 - (capped / cap)^2.
+/// A gradient with respect to the capped logit as one with respect to the
+/// logit: times 1 - (capped / cap)^2.
 template <bool kSoftcap>
 LOGPJIT_DEVICE float through_cap(float gradient, float capped_logit,
                                  const RowScale& scale) {

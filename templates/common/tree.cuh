@@ -30,8 +30,8 @@ LOGPJIT_DEVICE typename Fold::State fold_warp(typename Fold::State state,
   for (int i = Fold::kMaxima; i < Fold::kMembers; ++i) {
     LOGPJIT_UNROLL
     for (int bit = 0; bit < kBits; ++bit) {
-      members[i] = Fold::combine(i, members[i],
-                                 shuffle_xor(members[i], 1 << bit));
+      members[i] =
+          Fold::combine(i, members[i], shuffle_xor(members[i], 1 << bit));
     }
   }
   return Fold::unpack(members);

@@ -29,8 +29,8 @@ template <typename Id, i64 kVocab>
 LOGPJIT_DEVICE bool sum_upstream(const VectorArgument& ids,
                                  const VectorArgument& gradients, i64 count,
                                  RowPosition at, int thread, float& total) {
-  const float* upstream = static_cast<const float*>(gradients.data) +
-                          element_offset(gradients, at);
+  const float* upstream =
+      static_cast<const float*>(gradients.data) + element_offset(gradients, at);
   float sum = 0.0f;
   bool any = false;
   for (i64 k = thread % 32; k < count; k += 32) {
@@ -93,8 +93,8 @@ LOGPJIT_DEVICE RowInputs load_upstream(const VectorArgument& ids,
 template <typename Id, int kTerms, bool kManyIds>
 LOGPJIT_DEVICE RowInputs load_inputs(const RowGradientArguments& args, i64 n,
                                      RowPosition at) {
-  RowInputs row = load_upstream<Id, kTerms, kManyIds>(args.ids, args.upstream,
-                                                      at);
+  RowInputs row =
+      load_upstream<Id, kTerms, kManyIds>(args.ids, args.upstream, at);
   row.max = args.max[n];
   row.sum = args.sum[n];
   if constexpr ((kTerms & kTermEntropy) != 0) row.entropy = args.entropy[n];

@@ -232,7 +232,8 @@ LOGPJIT_DEVICE float float_of_half(u16 bits) {
   return value;
 }
 
-// --- Asynchronous copies (compute capability 9.0 and up) ----------------------
+// --- Asynchronous copies (compute capability 9.0 and up)
+// ----------------------
 
 /// A shared-memory barrier that counts arrivals and arrived bytes.
 struct alignas(8) Mbarrier {
@@ -245,19 +246,19 @@ LOGPJIT_DEVICE u32 shared_address(const void* pointer) {
 
 #if __CUDA_ARCH__ >= 900
 LOGPJIT_DEVICE void mbarrier_init(Mbarrier* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(
-                   shared_address(barrier)),
-               "r"(arrivals)
-               : "memory");
+  asm volatile(
+      "mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(arrivals)
+      : "memory");
 }
 /// Makes initialised barriers visible to the copy engine and the cluster.
 LOGPJIT_DEVICE void mbarrier_publish() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 LOGPJIT_DEVICE void mbarrier_arrive(Mbarrier* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(
-                   shared_address(barrier))
-               : "memory");
+  asm volatile(
+      "mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+      : "memory");
 }
 /// One arrival that also announces `bytes` of bulk copies.
 LOGPJIT_DEVICE void mbarrier_expect(Mbarrier* barrier, u32 bytes) {
