@@ -16,9 +16,17 @@ struct Register {
   std::atomic<std::uint64_t> generation{0};
 };
 
-// Never destroyed: fork handlers and late destructors may still come.
+void before_fork();
+void after_fork();
+void after_fork_in_child();
+
+// Never destroyed: fork handlers and late destructors may still come. Whoever
+// asks first, for a mutex or for the generation, installs the handlers.
 Register& the_register() {
-  static auto* const instance = new Register;
+  static auto* const instance = [] {
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
+    return new Register;
+  }();
   return *instance;
 }
 
@@ -40,9 +48,6 @@ void after_fork_in_child() {
 }  // namespace
 
 ForkSafeMutex::ForkSafeMutex() {
-  static const int once =
-      pthread_atfork(before_fork, after_fork, after_fork_in_child);
-  static_cast<void>(once);
   const std::lock_guard lock(the_register().guard);
   the_register().mutexes.push_back(this);
 }
