@@ -137,6 +137,31 @@ TEST_P(Invariance, OtherRowsAndPlace) {
   }
 }
 
+TEST_P(Invariance, NumberOfRows) {
+  const HostMatrix row = random_matrix(DType::kBf16, 1, kVocab, 2, 1);
+  const Inputs of_row = make_inputs(1, kVocab);
+  const Bits want = run(row, of_row);
+  std::vector<std::int64_t> counts{2, 7};
+  if (!on_cpu()) counts.insert(counts.end(), {64, 128, 1000});
+  for (const std::int64_t count : counts) {
+    SCOPED_TRACE(count);
+    HostMatrix matrix = random_matrix(DType::kBf16, count, kVocab, 2, 7);
+    std::copy(row.values.begin(), row.values.end(),
+              matrix.values.end() - kVocab);
+    Inputs inputs = make_inputs(count, kVocab);
+    inputs.ids.back() = of_row.ids[0];
+    inputs.up_logp.back() = of_row.up_logp[0];
+    inputs.up_entropy.back() = of_row.up_entropy[0];
+    const Bits got = run(matrix, inputs, {}, /*fused=*/count % 2 == 1);
+    EXPECT_EQ(got.logp.back(), want.logp[0]);
+    EXPECT_EQ(got.entropy.back(), want.entropy[0]);
+    EXPECT_EQ(got.max.back(), want.max[0]);
+    EXPECT_EQ(got.sum.back(), want.sum[0]);
+    EXPECT_TRUE(std::equal(want.gradient.begin(), want.gradient.end(),
+                           got.gradient.end() - kVocab));
+  }
+}
+
 TEST_P(Invariance, AlignmentAndStride) {
   const HostMatrix matrix = random_matrix(DType::kBf16, kRows, kVocab, 2, 1);
   const Inputs inputs = make_inputs(kRows, kVocab);
