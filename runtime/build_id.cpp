@@ -98,10 +98,9 @@ std::string file_build_id(const std::filesystem::path& path) {
       header.e_phentsize != sizeof(ElfW(Phdr))) {
     return {};
   }
-  for (int i = 0; i < header.e_phnum; ++i) {
+  for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
     ElfW(Phdr) segment;
-    const std::uint64_t at =
-        header.e_phoff + static_cast<std::uint64_t>(i) * sizeof segment;
+    const std::uint64_t at = header.e_phoff + i * sizeof segment;
     if (!file.read(&segment, sizeof segment, at)) return {};
     if (segment.p_type != PT_NOTE || segment.p_filesz > kLargestNote) continue;
     std::vector<unsigned char> notes(segment.p_filesz);

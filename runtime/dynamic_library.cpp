@@ -122,10 +122,10 @@ std::optional<fs::path> find_file(const LibrarySearch& search) {
     }
     return std::nullopt;
   };
-  if (const auto file = find_in(search.folders)) return file;
+  if (auto file = find_in(search.folders)) return file;
   if (!search.known_folders) return std::nullopt;
   // Most machines have the toolkit's usual link: no need to look further.
-  if (const auto file = find_in({"/usr/local/cuda/lib64"})) return file;
+  if (auto file = find_in({"/usr/local/cuda/lib64"})) return file;
   return find_in(known_library_folders());
 }
 

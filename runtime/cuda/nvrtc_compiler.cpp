@@ -158,8 +158,8 @@ cache::LaunchFacts parse_ptxas_report(std::string_view log) {
   return facts;
 }
 
-NvrtcCompiler::NvrtcCompiler(std::string explicit_file,
-                             std::vector<std::filesystem::path> folders)
+NvrtcCompiler::NvrtcCompiler(const std::string& explicit_file,
+                             const std::vector<std::filesystem::path>& folders)
     : search_(nvrtc_search(explicit_file, folders)) {}
 
 const Nvrtc& NvrtcCompiler::nvrtc() const {

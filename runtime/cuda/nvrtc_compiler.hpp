@@ -18,8 +18,8 @@ namespace logpjit::runtime::cuda {
 class NvrtcCompiler final : public Compiler {
  public:
   /// Opens nothing yet.
-  NvrtcCompiler(std::string explicit_file,
-                std::vector<std::filesystem::path> folders);
+  NvrtcCompiler(const std::string& explicit_file,
+                const std::vector<std::filesystem::path>& folders);
 
   /// "nvrtc build-id <hex>", from memory when NVRTC is loaded, else from the
   /// file that would be: no library is opened for it.
