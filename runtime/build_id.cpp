@@ -78,7 +78,7 @@ class File {
   int descriptor_;
 };
 
-constexpr std::uint64_t kLargestNote = 64 * 1024;
+constexpr std::uint64_t kLargestNote = 65536;
 
 }  // namespace
 
