@@ -11,11 +11,6 @@ PrimaryContext::PrimaryContext(const Driver& driver, CUdevice device)
 
 PrimaryContext::~PrimaryContext() { driver_.primary_ctx_release(device_); }
 
-void PrimaryContext::renew() {
-  driver_.check(driver_.primary_ctx_retain(&context_, device_),
-                "cuDevicePrimaryCtxRetain");
-}
-
 CurrentContext::CurrentContext(const PrimaryContext& context)
     : driver_(context.driver()) {
   CUctx_st* current = nullptr;

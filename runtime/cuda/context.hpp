@@ -16,8 +16,6 @@ class PrimaryContext {
 
   CUctx_st* get() const { return context_; }
   const Driver& driver() const { return driver_; }
-  /// Retains it once more, after somebody reset it.
-  void renew();
 
  private:
   const Driver& driver_;

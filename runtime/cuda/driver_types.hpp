@@ -21,9 +21,6 @@ using CUdevice = int;
 using CUdeviceptr = std::uint64_t;
 
 inline constexpr CUresult kSuccess = 0;
-inline constexpr CUresult kNotInitialized = 3;
-inline constexpr CUresult kInvalidContext = 201;
-inline constexpr CUresult kContextIsDestroyed = 709;
 
 struct CUuuid {
   char bytes[16];
