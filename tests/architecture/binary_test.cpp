@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <regex>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@ using testing::Contains;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
+using testing::UnorderedElementsAreArray;
 
 /// Lines a command prints; the test fails when it does.
 std::vector<std::string> lines_of(const std::string& command) {
@@ -92,6 +95,31 @@ TEST(Exports, AreThePublicInterface) {
   const std::vector<std::string> names = exported();
   EXPECT_THAT(names, Contains(StartsWith("logpjit::Runtime::Runtime(")));
   EXPECT_THAT(names, Contains("typeinfo for logpjit::Error"));
+}
+
+TEST(Exports, AreTheCInterfaceAndTheNamespaceOnly) {
+  static const std::regex own(
+      "(logpjit_[a-z_]+|((typeinfo|typeinfo name|vtable) for )?logpjit::.*)");
+  for (const std::string& name : exported()) {
+    EXPECT_TRUE(std::regex_match(name, own)) << name;
+  }
+}
+
+TEST(Exports, AreWhatTheCHeaderDeclares) {
+  static const std::regex declared("LOGPJIT_C_API[^;(]*?\\b(logpjit_\\w+)\\(");
+  std::ifstream in(LOGPJIT_C_HEADER);
+  const std::string header{std::istreambuf_iterator<char>(in), {}};
+  std::vector<std::string> wanted;
+  for (std::sregex_iterator match(header.begin(), header.end(), declared), end;
+       match != end; ++match) {
+    wanted.push_back((*match)[1]);
+  }
+  std::vector<std::string> found;
+  for (const std::string& name : exported()) {
+    if (name.starts_with("logpjit_")) found.push_back(name);
+  }
+  EXPECT_GT(wanted.size(), 15u) << "the header was not understood";
+  EXPECT_THAT(found, UnorderedElementsAreArray(wanted));
 }
 
 TEST(Exports, HoldNoLibraryOfOthersAndNoInside) {

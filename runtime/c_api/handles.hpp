@@ -1,0 +1,25 @@
+// What the opaque handles of the C interface hold.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "logpjit/logpjit.h"
+#include "logpjit/runtime.hpp"
+
+struct logpjit_runtime {
+  explicit logpjit_runtime(const logpjit::Options& options)
+      : runtime(options) {}
+
+  logpjit::Runtime runtime;
+  // Texts handed out, made with the runtime.
+  std::string directory;
+  bool on_disk = false;
+  std::string read_only_caches;
+  std::mutex compiler_mutex;
+  std::string compiler;  ///< set once, under the mutex
+};
+
+struct logpjit_kernel {
+  logpjit::Kernel kernel;
+};
