@@ -190,8 +190,8 @@ void kl_backward(Runtime& runtime, const KlBackward& call,
       {{"student_gradient", call.student_gradient.tensor},
        {"teacher_gradient", call.teacher_gradient.tensor}},
       {});
-  made.spec.grad_a = a.data != nullptr;
-  made.spec.grad_b = b.data != nullptr;
+  made.spec.grad_a = sides.a.gradient->tensor.given();
+  made.spec.grad_b = sides.b.gradient->tensor.given();
   if (!made.spec.grad_a && !made.spec.grad_b) {
     runtime::refuse(kOp, "gradients", "none is given");
   }
