@@ -1,0 +1,6 @@
+"""What the Python tests share."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
