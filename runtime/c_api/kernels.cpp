@@ -24,6 +24,7 @@ int logpjit_prepare(logpjit_runtime* runtime, const logpjit_spec* const* specs,
     require(runtime, kCall, "runtime");
     std::vector<logpjit::KernelSpec> made;
     if (count > 0) require(specs, kCall, "specs");
+    made.reserve(count);
     for (size_t i = 0; i < count; ++i) {
       made.push_back(kernel_spec(kCall, whole(kCall, specs[i])));
     }

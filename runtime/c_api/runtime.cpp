@@ -91,6 +91,7 @@ Options options_of(const char* call, const logpjit_options* caller) {
 
 std::string joined(const std::vector<fs::path>& paths) {
   std::vector<std::string> texts;
+  texts.reserve(paths.size());
   for (const fs::path& path : paths) texts.push_back(path.string());
   return fmt::format("{}", fmt::join(texts, ":"));
 }

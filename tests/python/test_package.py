@@ -168,3 +168,22 @@ def test_a_forked_child_works():
         "print(os.waitpid(child, 0)[1])\n"
     )
     assert run_python(code) == "0"
+
+
+def test_the_example_trains_alike_both_ways(tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed")
+    folder = os.path.join(os.path.dirname(logpjit.__file__), "../examples")
+    done = subprocess.run(
+        [sys.executable, "-B", "grpo.py", "--device=cpu", "--dtype=fp32"]
+        + ["--vocab=304", "--width=32", "--layers=1", "--groups=2"]
+        + ["--length=8", "--steps=3", f"--json={tmp_path / 'r.json'}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "r.json").read_text())["found"]
+    losses = found["eager"]["loss"], found["logpjit"]["loss"]
+    numpy.testing.assert_allclose(losses[0], losses[1], atol=1e-5)
+    assert losses[0][0] != losses[0][-1], "nothing was trained"

@@ -1,0 +1,52 @@
+"""Draws what grpo.py measured: plot.py RESULT.json PICTURE.svg (matplotlib)."""
+
+import json
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+from grpo import summary  # noqa: E402
+
+COLOURS = {"eager": "#d1495b", "logpjit": "#00798c"}
+
+
+def bars(axes, values, title, unit):
+    names = list(values)
+    drawn = axes.bar(names, values.values(), color=[COLOURS[n] for n in names])
+    axes.bar_label(drawn, fmt="%.1f " + unit, padding=3)
+    axes.set_title(title)
+    axes.set_ylim(0, 1.15 * max(values.values()))
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def main(source, target):
+    with open(source, encoding="utf-8") as file:
+        made = json.load(file)
+    found, options = made["found"], made["options"]
+    figure, (curve, times, peaks) = pyplot.subplots(
+        1, 3, figsize=(11, 3.6), width_ratios=(2, 1, 1), layout="constrained"
+    )
+    for name, style in (("eager", "-"), ("logpjit", "--")):
+        curve.plot(found[name]["loss"], style, color=COLOURS[name], label=name)
+    curve.set(title="Loss (the curves lie on each other)", xlabel="step")
+    curve.legend(frameon=False)
+    curve.spines[["top", "right"]].set_visible(False)
+    bars(
+        times, {n: summary(f)[0] for n, f in found.items()}, "Time a step", "ms"
+    )
+    bars(
+        peaks, {n: summary(f)[1] for n, f in found.items()}, "Peak memory", "GiB"
+    )
+    rows = options["groups"] * options["group_size"] * options["length"]
+    figure.suptitle(
+        f"GRPO-like step, {rows} tokens × {options['vocab']} columns, "
+        f"{options['dtype']}, {made['device']}"
+    )
+    figure.savefig(target)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
