@@ -16,29 +16,55 @@ namespace {
 using Choices = std::vector<RowChoice> (*)(const KernelSpec&,
                                            const DeviceInfo&);
 
+LaunchConfig block_config(int block, int min_blocks, int flight) {
+  return {{"block", block}, {"min_blocks", min_blocks}, {"flight", flight}};
+}
+
+/// Registers that a thread of row_statistics needs, by what nvcc 13.0 reports
+/// for sm_90a: those of a span of whole tiles, and those of the row's last
+/// tiles, which are read group by group.
+int statistics_registers(const KernelSpec& spec) {
+  const bool wide = spec.logits == DType::kFp32;
+  const bool entropy = has(spec.terms, Terms::kEntropy);
+  const int group_words = (wide ? 2 : 1) + (spec.aligned ? 0 : 1);
+  const int span = device::span_tiles(spec.vocab);
+  const int tiles = device::segment_tiles(spec.vocab);
+  const std::int64_t groups = spec.vocab / 8 - (spec.aligned ? 0 : 1);
+  const int whole_segments = static_cast<int>(groups / device::kLanes / tiles);
+  const int cut =
+      std::min(span, device::tile_count(spec.vocab) - whole_segments * tiles);
+  const int whole = 16 + 4 * span * group_words + (entropy ? 12 : 0);
+  const int last =
+      spec.aligned
+          ? (wide ? 20 : 16) + 4 * cut * group_words + (entropy ? 20 : 0)
+          : 22 + (wide ? 20 : 8) * cut + (entropy ? 16 : 0);
+  int registers = std::max(whole, last) + (spec.temperature ? 2 : 0);
+  if (span < tiles) registers += spec.aligned ? 8 : 24;
+  return registers;
+}
+
+/// Blocks of `block` threads that can have so many registers each.
+int blocks_with(int registers, int block) {
+  const int allocated = (registers + 7) / 8 * 8;
+  return std::clamp(65536 / block / allocated, 1, 2048 / block);
+}
+
 LaunchConfig statistics_config(const KernelSpec& spec) {
-  if (spec.vocab <= device::kTileColumns / 2) {
-    return {{"block", 128}, {"min_blocks", 6}, {"flight", 4}};
+  if (spec.vocab <= device::kTileColumns / 2) return block_config(128, 6, 1);
+  if (has(spec.terms, Terms::kSquares) || has(spec.terms, Terms::kArgmax) ||
+      spec.softcap) {
+    return block_config(256, 3, 1);
   }
-  const bool heavy = has(spec.terms, Terms::kSquares) ||
-                     has(spec.terms, Terms::kArgmax) || spec.softcap ||
-                     spec.temperature;
-  if (heavy) return {{"block", 256}, {"min_blocks", 3}, {"flight", 4}};
-  if (!spec.aligned) return {{"block", 256}, {"min_blocks", 6}, {"flight", 4}};
-  if (spec.logits == DType::kFp32) {
-    return {{"block", 256}, {"min_blocks", 4}, {"flight", 4}};
-  }
-  if (has(spec.terms, Terms::kEntropy)) {
-    return {{"block", 256}, {"min_blocks", 5}, {"flight", 4}};
-  }
-  const bool deep = device::segment_count(spec.vocab) > 1;
-  return {
-      {"block", 512}, {"min_blocks", deep ? 3 : 4}, {"flight", deep ? 4 : 2}};
+  const bool large = spec.aligned && spec.logits != DType::kFp32 &&
+                     !has(spec.terms, Terms::kEntropy) &&
+                     device::segment_count(spec.vocab) > 1;
+  const int block = large ? 512 : 256;
+  return block_config(block, blocks_with(statistics_registers(spec), block), 1);
 }
 
 /// Rows of several segments are split over clusters when there are too few of
 /// them to fill the GPU: 16 blocks a row up to a quarter of a row per
-/// multiprocessor, 2 blocks up to half, then one large block up to one.
+/// multiprocessor, a few blocks up to half, then one large block up to one.
 std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
                                           const DeviceInfo& device) {
   std::vector<RowChoice> choices;
@@ -46,13 +72,14 @@ std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
       device.id.kind == DeviceKind::kCuda && device.major >= 9;
   if (clusters && device::segment_count(spec.vocab) > 1) {
     const std::int64_t units = device.multiprocessors;
+    const bool crowded =
+        statistics_registers(spec) + (spec.aligned ? 4 : 24) > 64;
     choices.push_back(
         {.max_rows = units / 4, .config = {{"split", 16}, {"parts", 4}}});
-    choices.push_back(
-        {.max_rows = units / 2, .config = {{"split", 2}, {"parts", 2}}});
-    choices.push_back(
-        {.max_rows = units,
-         .config = {{"block", 1024}, {"min_blocks", 1}, {"flight", 4}}});
+    choices.push_back({.max_rows = units / 2,
+                       .config = {{"split", crowded ? 4 : 2}, {"parts", 2}}});
+    choices.push_back({.max_rows = units,
+                       .config = block_config(crowded ? 512 : 1024, 1, 1)});
   }
   choices.push_back({.config = statistics_config(spec)});
   return choices;
@@ -67,15 +94,11 @@ std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
   const bool heavy = spec.softcap || has(spec.terms, Terms::kSquares) ||
                      spec.store == GradStore::kAccumulate;
   if (hits) {
-    return {{.config = {{"block", 256}, {"min_blocks", 3}, {"flight", 8}}}};
+    return {{.config = block_config(256, 3, 8)}};
   }
   const bool roomy = is_newer(device) || (spec.logits == DType::kFp32 &&
                                           has(spec.terms, Terms::kEntropy));
-  return {{.config = {{"block", 128},
-                      {"min_blocks", heavy   ? 6
-                                     : roomy ? 9
-                                             : 12},
-                      {"flight", 4}}}};
+  return {{.config = block_config(128, heavy ? 6 : roomy ? 9 : 12, 4)}};
 }
 
 /// The largest ring that a cluster of `cluster` blocks can have, if it holds a
@@ -104,13 +127,18 @@ std::optional<LaunchConfig> fused_config(const KernelSpec& spec,
   constexpr int kForward = 256;
   for (const int cluster : {1, 2}) {
     if (const auto slots = ring_slots(spec, device, cluster, kForward)) {
-      // 800 threads leave 80 registers each: enough for plain terms.
-      const bool wide = cluster == 1 && !has(spec.terms, Terms::kEntropy) &&
-                        !has(spec.terms, Terms::kSquares) && !spec.softcap &&
-                        spec.aligned;
+      // 800 threads leave 72 registers each: enough for plain terms.
+      const bool plain = !has(spec.terms, Terms::kEntropy) &&
+                         !has(spec.terms, Terms::kSquares) && !spec.softcap;
+      const bool wide =
+          cluster == 1 && plain && spec.aligned && spec.logits != DType::kFp32;
+      const bool taking_turns = plain && !spec.aligned && !spec.temperature &&
+                                spec.logits != DType::kFp32 &&
+                                device::segment_count(spec.vocab) > 1;
       return LaunchConfig{{"cluster", cluster},
                           {"forward_threads", kForward},
                           {"gradient_threads", wide ? 512 : 256},
+                          {"gradient_groups", taking_turns ? 2 : 1},
                           {"slots", *slots}};
     }
   }
@@ -131,18 +159,22 @@ std::vector<RowChoice> kl_statistics_choices(const KernelSpec& spec,
                                              const DeviceInfo& device) {
   const bool heavy =
       spec.softcap || spec.temperature || !spec.aligned || is_newer(device);
-  return {{.config = {{"block", spec.vocab <= 4096 ? 128 : 256},
-                      {"min_blocks", heavy ? 2 : 4}}}};
+  const int block = spec.vocab <= device::kTileColumns / 2 ? 128 : 256;
+  const bool several_spans =
+      device::segment_tiles(spec.vocab) % device::kl_span_tiles(spec.vocab) ==
+          0 &&
+      device::segment_tiles(spec.vocab) > device::kl_span_tiles(spec.vocab);
+  return {{.config = block_config(block, heavy ? 2 : 4,
+                                  heavy || several_spans ? 1 : 2)}};
 }
 
 std::vector<RowChoice> kl_gradient_choices(const KernelSpec& spec,
                                            const DeviceInfo&) {
   const bool heavy = spec.softcap || (spec.grad_a && spec.grad_b) ||
                      !spec.aligned || spec.store == GradStore::kAccumulate;
-  if (heavy) {
-    return {{.config = {{"block", 256}, {"min_blocks", 2}, {"flight", 1}}}};
-  }
-  return {{.config = {{"block", 128}, {"min_blocks", 8}, {"flight", 2}}}};
+  if (heavy) return {{.config = block_config(256, 2, 1)}};
+  const bool wide = spec.logits == DType::kFp32 || spec.other == DType::kFp32;
+  return {{.config = wide ? block_config(128, 5, 4) : block_config(128, 4, 8)}};
 }
 
 struct ChoiceRow {

@@ -29,9 +29,8 @@ RowShape plain_shape(int blocks_per_row, int block, int shared_bytes) {
 
 RowShape statistics_shape(const KernelSpec& spec, const LaunchConfig& config) {
   const int block = config.at("block");
-  return plain_shape(
-      1, block,
-      device::sweep_bytes(spec.vocab, block, static_cast<int>(spec.terms)));
+  return plain_shape(1, block,
+                     device::sweep_bytes(static_cast<int>(spec.terms)));
 }
 
 RowShape split_shape(const KernelSpec& spec, const LaunchConfig& config) {
@@ -55,20 +54,21 @@ RowShape gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
 RowShape fused_shape(const KernelSpec& spec, const LaunchConfig& config) {
   const int cluster = config.at("cluster");
   const int forward = config.at("forward_threads");
-  RowShape shape =
-      plain_shape(cluster, forward + config.at("gradient_threads") + 32,
-                  device::fused_bytes(static_cast<int>(size_of(spec.logits)),
-                                      cluster, config.at("slots"), forward,
-                                      static_cast<int>(spec.terms)));
+  RowShape shape = plain_shape(
+      cluster,
+      forward + config.at("gradient_threads") * config.at("gradient_groups") +
+          32,
+      device::fused_bytes(static_cast<int>(size_of(spec.logits)), cluster,
+                          config.at("slots"), forward,
+                          static_cast<int>(spec.terms)));
   shape.launch.cluster = static_cast<std::uint32_t>(cluster);
   shape.persistent = true;
   return shape;
 }
 
-RowShape kl_statistics_shape(const KernelSpec& spec,
-                             const LaunchConfig& config) {
+RowShape kl_statistics_shape(const KernelSpec&, const LaunchConfig& config) {
   const int block = config.at("block");
-  return plain_shape(1, block, device::kl_sweep_bytes(spec.vocab, block));
+  return plain_shape(1, block, device::kKlSweepBytes);
 }
 
 RowShape kl_gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {

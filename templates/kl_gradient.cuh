@@ -25,7 +25,7 @@ LOGPJIT_SPEC(kGradA, "0 1")
 LOGPJIT_SPEC(kGradB, "0 1")
 LOGPJIT_TUNE(kBlock, "128 256 512")
 LOGPJIT_TUNE(kMinBlocks, "1..16")
-LOGPJIT_TUNE(kFlight, "1..4")
+LOGPJIT_TUNE(kFlight, "1..8")
 LOGPJIT_KERNEL(kBlock, kMinBlocks)
 kl_gradient(const KlGradientArguments args) {
   constexpr int kChunks = group_chunk_count(kVocab, kBlock * kFlight);

@@ -11,7 +11,7 @@ namespace logpjit::device {
 /// one read of each. One block a row.
 template <typename LogitA, typename LogitB, i64 kVocab, bool kAligned,
           int kRows, bool kTemperature, bool kSoftcap, int kBlock,
-          int kMinBlocks>
+          int kMinBlocks, int kFlight>
 LOGPJIT_SPEC(LogitA, "fp32 bf16 fp16")
 LOGPJIT_SPEC(LogitB, "fp32 bf16 fp16")
 LOGPJIT_SPEC(kVocab, "1..1073741824")
@@ -21,6 +21,7 @@ LOGPJIT_SPEC(kTemperature, "0 1")
 LOGPJIT_SPEC(kSoftcap, "0 1")
 LOGPJIT_TUNE(kBlock, "128 256 512 1024")
 LOGPJIT_TUNE(kMinBlocks, "1..12")
+LOGPJIT_TUNE(kFlight, "1 2 4")
 LOGPJIT_KERNEL(kBlock, kMinBlocks)
 kl_statistics(const KlStatisticsArguments args) {
   const int thread = thread_index();
@@ -41,15 +42,15 @@ kl_statistics(const KlStatisticsArguments args) {
       row_position<kRows>(storage, args.a.rows.inner_rows);
   const KlFold fold{row_scale<kTemperature, kSoftcap>(args.a.transform, at),
                     row_scale<kTemperature, kSoftcap>(args.b.transform, at)};
-  KlState lanes[kLanes / kBlock];
-  const KlSweep<LogitA, LogitB, kAligned, kVocab, kSoftcap, kBlock> sweep{
-      AnyRow<LogitA, kAligned>(static_cast<const LogitA*>(args.a.logits) +
-                               element_offset(args.a.rows, row_at)),
-      AnyRow<LogitB, kAligned>(static_cast<const LogitB*>(args.b.logits) +
-                               element_offset(args.b.rows, row_at)),
-      fold, thread};
-  sweep.take_rows(lanes, row_totals<KlFold, kBlock>());
-  const KlState row = fold_lanes<kBlock>(lanes, thread, fold);
+  const KlSweep<LogitA, LogitB, kAligned, kVocab, kSoftcap, kBlock, kFlight>
+      sweep{AnyRow<LogitA, kAligned>(static_cast<const LogitA*>(args.a.logits) +
+                                     element_offset(args.a.rows, row_at)),
+            AnyRow<LogitB, kAligned>(static_cast<const LogitB*>(args.b.logits) +
+                                     element_offset(args.b.rows, row_at)),
+            fold};
+  const LaneTotals<KlFold, kBlock> totals{fold, thread};
+  sweep.take_rows(totals);
+  const KlState row = fold_lanes<kBlock>(lane_store<KlFold>(), thread, fold);
   if (thread == 0) {
     args.kl[n] = divergence(row);
     if (args.max_a != nullptr) args.max_a[n] = row.max_a;

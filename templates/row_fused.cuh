@@ -11,7 +11,7 @@ namespace logpjit::device {
 /// gradient warps follow and free the ring.
 template <typename Logit, typename Id, i64 kVocab, int kTerms, bool kAligned,
           int kRows, bool kTemperature, bool kSoftcap, int kForwardThreads,
-          int kGradientThreads, int kCluster, int kSlots>
+          int kGradientThreads, int kGradientGroups, int kCluster, int kSlots>
 LOGPJIT_SPEC(Logit, "fp32 bf16 fp16")
 LOGPJIT_SPEC(Id, "int32 int64")
 LOGPJIT_SPEC(kVocab, "64..1073741824")
@@ -22,13 +22,18 @@ LOGPJIT_SPEC(kTemperature, "0 1")
 LOGPJIT_SPEC(kSoftcap, "0 1")
 LOGPJIT_TUNE(kForwardThreads, "128 256 512")
 LOGPJIT_TUNE(kGradientThreads, "128 256 512")
+LOGPJIT_TUNE(kGradientGroups, "1 2")
 LOGPJIT_TUNE(kCluster, "1 2")
 LOGPJIT_TUNE(kSlots, "2..64")
-LOGPJIT_CLUSTER_KERNEL(kForwardThreads + kGradientThreads + 32, 1)
+LOGPJIT_CLUSTER_KERNEL(kForwardThreads + kGradientThreads * kGradientGroups +
+                           32,
+                       1)
 row_fused(const RowFusedArguments args) {
-  using Shape =
-      FusedShape<Logit, Id, kVocab, kTerms, kAligned, kRows, kTemperature,
-                 kSoftcap, kForwardThreads, kGradientThreads, kCluster, kSlots>;
+  using Shape = FusedShape<Logit, Id, kVocab, kTerms, kAligned, kRows,
+                           kTemperature, kSoftcap, kForwardThreads,
+                           kGradientThreads, kGradientGroups, kCluster, kSlots>;
+  constexpr int kProducer =
+      kForwardThreads + kGradientThreads * kGradientGroups;
   const int rank = kCluster == 1 ? 0 : cluster_rank();
   const int thread = thread_index();
   const FusedBarriers<Shape> barriers;
@@ -37,10 +42,10 @@ row_fused(const RowFusedArguments args) {
   const i64 stride = grid_blocks() / kCluster;
   if (thread < kForwardThreads) {
     run_forward<Shape>(args, barriers, rank, thread, first, stride);
-  } else if (thread < kForwardThreads + kGradientThreads) {
+  } else if (thread < kProducer) {
     run_gradient<Shape>(args, barriers, rank, thread - kForwardThreads, first,
                         stride);
-  } else if (thread == kForwardThreads + kGradientThreads) {
+  } else if (thread == kProducer) {
     run_producer<Shape>(args, barriers, rank, first, stride);
   }
   if constexpr (kCluster > 1) sync_cluster();

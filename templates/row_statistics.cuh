@@ -24,7 +24,7 @@ LOGPJIT_SPEC(kTemperature, "0 1")
 LOGPJIT_SPEC(kSoftcap, "0 1")
 LOGPJIT_TUNE(kBlock, "128 256 512 1024")
 LOGPJIT_TUNE(kMinBlocks, "1..12")
-LOGPJIT_TUNE(kFlight, "1 2 4 8")
+LOGPJIT_TUNE(kFlight, "1 2 4")
 LOGPJIT_KERNEL(kBlock, kMinBlocks)
 row_statistics(const RowStatisticsArguments args) {
   const int thread = thread_index();
@@ -45,12 +45,13 @@ row_statistics(const RowStatisticsArguments args) {
       static_cast<const Logit*>(args.logits) +
       element_offset(args.rows,
                      row_position<kRows>(storage, args.rows.inner_rows));
-  RowState lanes[kLanes / kBlock];
   const RowSweep<Logit, kAligned, kVocab, kTerms, kSoftcap, kBlock, kFlight>
-      sweep{row, scale, thread};
-  sweep.take_row(lanes, row_totals<RowFold<kTerms>, kBlock>());
+      sweep{row, scale};
+  const RowFold<kTerms> fold{scale.to_log2};
+  const LaneTotals<RowFold<kTerms>, kBlock> totals{fold, thread};
+  sweep.take_row(totals);
   const RowState state =
-      fold_lanes<kBlock>(lanes, thread, RowFold<kTerms>{scale.to_log2});
+      fold_lanes<kBlock>(lane_store<RowFold<kTerms>>(), thread, fold);
   if (thread < 32) {
     write_row<Logit, Id, kVocab, kTerms, kSoftcap>(args, n, row, state, scale,
                                                    at, thread);

@@ -53,9 +53,7 @@ row_statistics_split(const RowStatisticsArguments args) {
       sweep{AnyRow<Logit, kAligned>(row), scale, rank, thread};
   sweep.gather(fold);
   if (rank != 0) return;
-  RowState lanes[4];
-  sweep.lanes_of(lanes);
-  const RowState state = fold_lanes<256>(lanes, thread, fold);
+  const RowState state = fold_lanes<kBlock>(lane_store<Fold>(), thread, fold);
   if (thread < 32) {
     write_row<Logit, Id, kVocab, kTerms, kSoftcap>(args, n, row, state, scale,
                                                    at, thread);

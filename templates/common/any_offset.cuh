@@ -6,11 +6,11 @@
 
 namespace logpjit::device {
 
-/// Eight columns from the words `raw` that hold them, the first one `offset`
-/// elements in. Shifts whole words, then bits.
+/// A group's own words from the words `raw` that hold it, the first column
+/// `offset` elements in. Shifts whole words, then bits.
 template <typename T>
-LOGPJIT_DEVICE void unpack_at(const Word (&raw)[kGroupWords<T> + 1], int offset,
-                              float (&x)[kGroup]) {
+LOGPJIT_DEVICE void realign(const Word (&raw)[kGroupWords<T> + 1], int offset,
+                            Word (&words)[kGroupWords<T>]) {
   constexpr int kParts = 4 * (kGroupWords<T> + 1);
   u32 parts[kParts];
   LOGPJIT_UNROLL
@@ -36,12 +36,8 @@ LOGPJIT_DEVICE void unpack_at(const Word (&raw)[kGroupWords<T> + 1], int offset,
   }
   LOGPJIT_UNROLL
   for (int w = 0; w < kGroupWords<T>; ++w) {
-    const Word word{parts[4 * w], parts[4 * w + 1], parts[4 * w + 2],
+    words[w] = Word{parts[4 * w], parts[4 * w + 1], parts[4 * w + 2],
                     parts[4 * w + 3]};
-    LOGPJIT_UNROLL
-    for (int e = 0; e < kWordElements<T>; ++e) {
-      x[w * kWordElements<T> + e] = element<T>(word, e);
-    }
   }
 }
 
@@ -77,13 +73,21 @@ struct AnyRow {
       raw[i] = load_with(keep_policy(), from + i);
     }
   }
+  /// The group's own words.
+  LOGPJIT_DEVICE void align(const Word (&raw)[kWords],
+                            Word (&words)[kGroupWords<T>]) const {
+    if constexpr (kAligned) {
+      LOGPJIT_UNROLL
+      for (int w = 0; w < kWords; ++w) words[w] = raw[w];
+    } else {
+      realign<T>(raw, offset, words);
+    }
+  }
   LOGPJIT_DEVICE void unpack(const Word (&raw)[kWords],
                              float (&x)[kGroup]) const {
-    if constexpr (kAligned) {
-      GroupReader<T, 0>::unpack(raw, x);
-    } else {
-      unpack_at<T>(raw, offset, x);
-    }
+    Word words[kGroupWords<T>];
+    align(raw, words);
+    GroupReader<T, 0>::unpack(words, x);
   }
 };
 

@@ -51,6 +51,46 @@ LOGPJIT_DEVICE float element(const Word& word, int index) {
   }
 }
 
+/// 32-bit parts of a word: one element each, or two.
+LOGPJIT_DEVICE u32 part_of(const Word& word, int index) {
+  const u32 parts[4] = {word.x, word.y, word.z, word.w};
+  return parts[index];
+}
+template <typename T>
+constexpr int kPartElements = 4 / static_cast<int>(sizeof(T));
+
+/// -inf in every element of a part.
+template <typename T>
+constexpr u32 kMaskedPart = is_same<T, fp32>   ? 0xff800000u
+                            : is_same<T, bf16> ? 0xff80ff80u
+                                               : 0xfc00fc00u;
+
+LOGPJIT_DEVICE u32 element_bits(fp32 value) { return bits_of(value); }
+LOGPJIT_DEVICE u32 element_bits(bf16 value) { return value.bits; }
+LOGPJIT_DEVICE u32 element_bits(fp16 value) { return value.bits; }
+
+/// The largest of elements that come in parts, NaN when any is NaN. 2-byte
+/// elements are compared two at a time.
+template <typename T>
+struct Peak {
+  u32 part = kMaskedPart<T>;
+
+  LOGPJIT_DEVICE void take(u32 other) {
+    if constexpr (is_same<T, fp32>) {
+      part = bits_of(max_nan(float_of(part), float_of(other)));
+    } else if constexpr (is_same<T, bf16>) {
+      part = max_pair_bf16(part, other);
+    } else {
+      part = max_pair_fp16(part, other);
+    }
+  }
+  LOGPJIT_DEVICE float value() const {
+    const Word word{part, part, part, part};
+    if constexpr (is_same<T, fp32>) return float_of(part);
+    return max_nan(element<T>(word, 0), element<T>(word, 1));
+  }
+};
+
 /// Two values rounded once each to nearest even, low half first.
 template <typename T>
 LOGPJIT_DEVICE u32 pack_pair(float low, float high) {

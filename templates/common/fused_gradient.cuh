@@ -16,7 +16,6 @@ struct FusedWriter {
   static constexpr int kElements = kWordElements<Logit>;
   static constexpr int kTerms = Shape::kTerms;
   static constexpr bool kSoftcap = Shape::kSoftcap;
-  static constexpr int kStepWords = RowRing::kPieces * RowRing::kPieceWords;
 
   const FusedRow<Shape>& row;
   const RowRing& ring;
@@ -34,92 +33,71 @@ struct FusedWriter {
     return static_cast<i64>(RowRing::kVectorGroups) * kGroup - row.offset();
   }
 
-  /// Word `index` of the gradient row, from the logits in `raw`.
-  LOGPJIT_DEVICE void put_word(i64 index, const Word& raw,
-                               CachePolicy policy) const {
+  LOGPJIT_DEVICE Word gradient_of(const Word& raw) const {
     float values[kElements];
     LOGPJIT_UNROLL
     for (int e = 0; e < kElements; ++e) values[e] = of(element<Logit>(raw, e));
-    if (Shape::kAligned || index > 0 || row.offset() == 0) {
-      store_with(policy, row.gradient_words() + index, pack<Logit>(values));
-    } else {
-      LOGPJIT_UNROLL
-      for (int e = 0; e < kElements; ++e) {
-        const int column = e - row.offset();
-        if (column >= 0) row.gradient[column] = narrow<Logit>(values[e]);
-      }
-    }
+    return pack<Logit>(values);
   }
 
-  /// Words that a thread has in every step, and what lies between two of them
-  /// in the slot and in the row: constants, since a step's words are dealt out
-  /// in whole pieces.
-  static constexpr int kPerStep = kStepWords / kThreads;
-  static constexpr int kPiecesApart = kThreads / RowRing::kPieceWords;
-  static constexpr int kSlotApart =
-      kPiecesApart > 0 ? kPiecesApart* RowRing::kPieceStride : kThreads;
-  static constexpr int kRowApart =
-      kPiecesApart > 0 ? kThreads* Shape::kCluster : kThreads;
-  static constexpr int kStepApart = kStepWords * Shape::kCluster;
-  static_assert(kStepWords % kThreads == 0 &&
-                (RowRing::kPieces == 1 ||
-                 kThreads % RowRing::kPieceWords == 0));
+  /// Words that a thread has in every step; words between two steps' pieces.
+  static constexpr int kPerStep = RowRing::kPieceWords / kThreads;
+  static constexpr int kStepApart = RowRing::kPieceWords * Shape::kCluster;
+  static_assert(RowRing::kPieceWords % kThreads == 0);
 
   /// This thread's first word of a step, in the slot and in the row's step 0.
   LOGPJIT_DEVICE const Word* first_in_slot(const Word* slot, int lead) const {
-    return RowRing::piece_words(slot, thread / RowRing::kPieceWords) +
-           thread % RowRing::kPieceWords - lead;
+    return RowRing::piece_words(slot) + thread - lead;
   }
   LOGPJIT_DEVICE i64 first_in_row(int lead) const {
-    return ring.piece_number(0, thread / RowRing::kPieceWords) *
-               RowRing::kPieceWords +
-           thread % RowRing::kPieceWords - lead;
+    return ring.piece_number(0) * RowRing::kPieceWords + thread - lead;
   }
 
-  /// A step of whole pieces inside the row.
-  LOGPJIT_DEVICE void put_inner_step(const Word* from, Word* to,
-                                     CachePolicy policy) const {
+  /// Whether a step's piece is written whole.
+  LOGPJIT_DEVICE bool is_whole(i32 step, int lead) const {
+    const bool starts_whole = lead == 0 && row.offset() == 0;
+    return (ring.piece_number(step) > 0 || starts_whole) &&
+           step < RowRing::kSteps - 1;
+  }
+
+  /// The words of a step that lie in `range`, or all of them.
+  template <bool kWhole>
+  LOGPJIT_DEVICE void put_words(const Word* from, Word* to,
+                                typename RowRing::Range range, int lead) const {
     LOGPJIT_UNROLL
     for (int i = 0; i < kPerStep; ++i) {
-      const Word raw = from[i * kSlotApart];
-      float values[kElements];
-      LOGPJIT_UNROLL
-      for (int e = 0; e < kElements; ++e) {
-        values[e] = of(element<Logit>(raw, e));
-      }
-      store_with(policy, to + i * kRowApart, pack<Logit>(values));
+      const i32 j = i * kThreads + thread - lead;
+      if (!kWhole && (j < range.first || j >= range.last)) continue;
+      store_stream(to + i * kThreads, gradient_of(from[i * kThreads]));
     }
   }
 
-  /// The row's first or last step: pieces that are cut.
-  LOGPJIT_DEVICE void put_outer_step(i32 step, const Word* slot, int lead,
-                                     CachePolicy policy) const {
-    LOGPJIT_NO_UNROLL
-    for (int i = 0; i < kPerStep; ++i) {
-      const int flat = i * kThreads + thread;
-      const int q = flat / RowRing::kPieceWords;
-      const i32 piece = ring.piece_number(step, q);
-      const i32 j = flat % RowRing::kPieceWords - lead;
-      const auto range = RowRing::written_words(piece, lead);
-      if (j < range.first || j >= range.last) continue;
-      put_word(static_cast<i64>(piece) * RowRing::kPieceWords + j,
-               RowRing::piece_words(slot, q)[j], policy);
+  /// A piece that is cut at the row's start or end.
+  LOGPJIT_DEVICE void put_cut_step(i32 step, const Word* slot, Word* to,
+                                   int lead) const {
+    const i32 piece = ring.piece_number(step);
+    auto range = RowRing::written_words(piece, lead);
+    if (!Shape::kAligned && piece == 0 && row.offset() != 0) {
+      range.first = 1;
+      if (thread == lead) put_first_word(*RowRing::piece_words(slot));
     }
-    put_late_words(step, slot, lead, policy);
+    const Word* from = first_in_slot(slot, lead);
+    put_words<false>(from, to, range, lead);
+    // The row's last piece has no successor to write its last words.
+    const i32 late = RowRing::kPieceWords + thread - lead;
+    if (piece == RowRing::kLastPiece && thread < lead && late < range.last) {
+      store_stream(to + RowRing::kPieceWords,
+                   gradient_of(from[RowRing::kPieceWords]));
+    }
   }
 
-  /// The row's last piece has no successor to write its last words.
-  LOGPJIT_DEVICE void put_late_words(i32 step, const Word* slot, int lead,
-                                     CachePolicy policy) const {
-    if (thread >= lead) return;
-    LOGPJIT_NO_UNROLL
-    for (int q = 0; q < RowRing::kPieces; ++q) {
-      const i32 piece = ring.piece_number(step, q);
-      if (piece != RowRing::kLastPiece) continue;
-      const i32 j = RowRing::kPieceWords - lead + thread;
-      if (j < RowRing::written_words(piece, lead).last) {
-        put_word(static_cast<i64>(piece) * RowRing::kPieceWords + j,
-                 RowRing::piece_words(slot, q)[j], policy);
+  /// The word in which an unaligned row starts.
+  LOGPJIT_DEVICE void put_first_word(const Word& raw) const {
+    LOGPJIT_UNROLL
+    for (int e = 0; e < kElements; ++e) {
+      const int column = e - row.offset();
+      if (column >= 0) {
+        row.gradient[column] = narrow<Logit>(of(element<Logit>(raw, e)));
       }
     }
   }
@@ -141,10 +119,8 @@ struct FusedWriter {
     i32 piece = (word + lead) / RowRing::kPieceWords;
     if (piece > RowRing::kLastPiece) piece = RowRing::kLastPiece;
     if (piece % Shape::kCluster != rank) return false;
-    const i32 j = word - piece * RowRing::kPieceWords;
-    const int q = piece / Shape::kCluster % RowRing::kPieces;
-    const i32 late = j - (RowRing::kPieceWords - lead);
-    const i32 flat = q * RowRing::kPieceWords + j + lead;
+    const i32 flat = word - piece * RowRing::kPieceWords + lead;
+    const i32 late = flat - RowRing::kPieceWords;
     return (late >= 0 ? late : flat % kThreads) == thread;
   }
 };
@@ -170,7 +146,6 @@ struct FusedGradient {
   const RowFusedArguments& args;
   const FusedBarriers<Shape>& barriers;
   const RowRing& ring;
-  CachePolicy policy;
   int thread;
 
   /// The row's final state, once all forward warps have handed theirs over.
@@ -197,12 +172,21 @@ struct FusedGradient {
         x, state.sum, task.upstream.logp, coefficients, scale));
   }
 
-  LOGPJIT_DEVICE void run(i64 n, i64 id, const FusedRow<Shape>& row,
-                          u32 row_number, RingPlace& place) const {
+  /// What row `n` needs before any logit, loaded a row ahead; nothing past the
+  /// end.
+  LOGPJIT_DEVICE RowInputs inputs_of(i64 n) const {
+    if (n >= args.values.row_count) return RowInputs{-1, {}, 0, 0, 0, 0};
+    return load_upstream<Id, kTerms, false>(
+        args.values.ids, args.upstream,
+        vector_position<Shape::kRows>(n, args.values.rows.inner_rows));
+  }
+
+  LOGPJIT_DEVICE void run(i64 n, const RowInputs& inputs,
+                          const FusedRow<Shape>& row, u32 row_number,
+                          RingPlace& place) const {
+    const i64 id = inputs.id;
     const GradientTask task = gradient_task<Id, Shape::kVocab, kTerms, false>(
-        load_upstream<Id, kTerms, false>(args.values.ids, args.upstream,
-                                         row.at),
-        args.values.ids, 1, args.upstream, row.at, thread);
+        inputs, args.values.ids, 1, args.upstream, row.at, thread);
     const RowScale scale = row.scale(args);
     const int lead = row.lead();
     const bool has_id = (kTerms & kTermLogp) != 0 && is_live<Shape::kVocab>(id);
@@ -218,17 +202,16 @@ struct FusedGradient {
         state.max, state.sum, entropy_of(state, log_sum), squares_of(state),
         task.upstream, scale);
     const FusedWriter<Shape> writer{row, ring, coefficients, scale, thread};
-    // Steps whose pieces, and the pieces after them, are whole.
-    constexpr i32 kInnerEnd = RowRing::kVectorGroups / kLanes - 1;
     Word* to = row.gradient_words() + writer.first_in_row(lead);
     LOGPJIT_NO_UNROLL
     for (i32 step = 0; step < RowRing::kSteps; ++step) {
       mbarrier_wait(barriers.full(place), place.phase);
       const Word* slot = RowRing::slot(place);
-      if (live && step > 0 && step < kInnerEnd) {
-        writer.put_inner_step(writer.first_in_slot(slot, lead), to, policy);
+      if (live && writer.is_whole(step, lead)) {
+        writer.template put_words<true>(writer.first_in_slot(slot, lead), to,
+                                        {}, lead);
       } else if (live) {
-        writer.put_outer_step(step, slot, lead, policy);
+        writer.put_cut_step(step, slot, to, lead);
       }
       to += FusedWriter<Shape>::kStepApart;
       sync_warp();
@@ -256,22 +239,35 @@ struct FusedGradient {
   }
 };
 
+/// Groups of warps take turns: while one finishes a row the next has begun.
 template <typename Shape>
 LOGPJIT_DEVICE void run_gradient(const RowFusedArguments& args,
                                  const FusedBarriers<Shape>& barriers, int rank,
                                  int thread, i64 first, i64 stride) {
   constexpr int kThreads = Shape::kGradientThreads;
+  constexpr u32 kGroups = Shape::kGradientGroups;
+  const u32 group = static_cast<u32>(thread / kThreads);
+  thread %= kThreads;
   const typename Shape::RowRing ring{rank};
-  const FusedGradient<Shape> gradient{args, barriers, ring, evict_policy(),
-                                      thread};
+  const FusedGradient<Shape> gradient{args, barriers, ring, thread};
   RingPlace place{0, 0};
   u32 row_number = 0;
-  i64 next_id = FusedRow<Shape>::next_id(args, first);
+  RowInputs next = gradient.inputs_of(first);
   for (i64 n = first; n < args.values.row_count; n += stride) {
-    const i64 id = next_id;
-    const FusedRow<Shape> row(args, n, id);
-    next_id = FusedRow<Shape>::next_id(args, n + stride);
-    if (row.is_read) gradient.run(n, id, row, row_number++, place);
+    const RowInputs inputs = next;
+    const FusedRow<Shape> row(args, n, inputs.id);
+    next = gradient.inputs_of(n + stride);
+    if (row.is_read) {
+      const u32 turn = row_number++ % kGroups;
+      if (turn == group) {
+        gradient.run(n, inputs, row, row_number - 1, place);
+      } else {
+        Shape::RowRing::skip_row(place);
+      }
+      if (turn != group) continue;
+    } else if (group != 0) {
+      continue;
+    }
     if (rank != 0) continue;
     if (!row.is_read && thread < 32) {
       write_ignored<typename Shape::Id, Shape::kVocab, Shape::kTerms>(

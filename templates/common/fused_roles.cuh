@@ -3,6 +3,7 @@
 
 #include "common/fused_gradient.cuh"
 #include "common/fused_shape.cuh"
+#include "common/span.cuh"
 #include "common/tree.cuh"
 
 namespace logpjit::device {
@@ -30,93 +31,123 @@ LOGPJIT_DEVICE void run_producer(const RowFusedArguments& args,
 }
 
 /// A forward thread's lanes of one row, from the ring.
-template <typename Shape, int kOffset>
+template <typename Shape>
 struct FusedSweep {
   using RowRing = typename Shape::RowRing;
   using Logit = typename Shape::Logit;
-  using Reader = GroupReader<Logit, kOffset>;
+  using Reader = GroupReader<Logit, 0>;
   static constexpr int kHeld = Shape::kHeld;
+  static constexpr int kSpan = span_tiles(Shape::kVocab);
+  static constexpr bool kFirst = kSpan == segment_tiles(Shape::kVocab);
+  /// Lanes at a time.
+  static constexpr int kBatch = sizeof(Logit) == 2 && kHeld > 1 ? 2 : 1;
 
   const FusedRow<Shape>& row;
   const RowRing& ring;
   const RowScale& scale;
   int thread;
+  int offset;  ///< of the row within its first word
 
-  /// Word 0 of the group that lane `i` has in every step, within a slot.
-  LOGPJIT_DEVICE const Word* group_words(const Word* slot, int i) const {
-    const int q = (i * Shape::kForwardThreads + thread) / RowRing::kPieceGroups;
-    const int place = thread % RowRing::kPieceGroups +
-                      i * Shape::kForwardThreads % RowRing::kPieceGroups;
-    return RowRing::piece_words(slot, q) + place * kGroupWords<Logit>;
-  }
-
-  LOGPJIT_DEVICE void take_words(RowState& lane, const Word* from,
-                                 i32 group) const {
-    Word raw[Reader::kWords];
-    LOGPJIT_UNROLL
-    for (int w = 0; w < Reader::kWords; ++w) raw[w] = from[w];
-    float x[kGroup];
-    Reader::unpack(raw, x);
-    take_capped(lane, x, group);
-  }
-
-  LOGPJIT_DEVICE void take_capped(RowState& lane, float (&x)[kGroup],
-                                  i32 group) const {
-    LOGPJIT_UNROLL
-    for (int j = 0; j < kGroup; ++j) {
-      x[j] = capped<Shape::kSoftcap>(x[j], scale);
-    }
-    take<Shape::kTerms>(lane, x, group, scale.to_log2);
-  }
-
+  /// The group that lane `i` of this thread has in a tile.
   LOGPJIT_DEVICE i32 group_of(i32 tile, int i) const {
-    const int local = i * Shape::kForwardThreads + thread;
-    return ring.piece_number(tile, local / RowRing::kPieceGroups) *
-               RowRing::kPieceGroups +
-           local % RowRing::kPieceGroups;
+    return ring.piece_number(tile) * RowRing::kPieceGroups +
+           i * Shape::kForwardThreads + thread;
   }
 
-  /// A step in which every lane has a group in the ring.
-  LOGPJIT_DEVICE void take_whole_step(i32 tile, const Word* slot,
-                                      RowState (&lanes)[kHeld]) const {
+  /// Waits for the steps of a span; its slots.
+  template <bool kWhole>
+  LOGPJIT_DEVICE void wait_for(i32 tile, i32 end,
+                               const FusedBarriers<Shape>& barriers,
+                               RingPlace& place,
+                               const Word* (&slots)[kSpan]) const {
     LOGPJIT_UNROLL
-    for (int i = 0; i < kHeld; ++i) {
-      take_words(lanes[i], group_words(slot, i), group_of(tile, i));
+    for (int t = 0; t < kSpan; ++t) {
+      slots[t] = RowRing::slot(place);
+      if (!kWhole && (tile + t >= end || tile + t >= RowRing::kSteps)) continue;
+      mbarrier_wait(barriers.full(place), place.phase);
+      RowRing::advance(place);
     }
   }
 
-  LOGPJIT_DEVICE void take_last_steps(i32 tile, const Word* slot,
-                                      RowState (&lanes)[kHeld]) const {
-    LOGPJIT_UNROLL
-    for (int i = 0; i < kHeld; ++i) {
-      const i32 group = group_of(tile, i);
-      if (group < RowRing::kVectorGroups) {
-        take_words(lanes[i], group_words(slot, i), group);
-      } else if (group < group_count(Shape::kVocab)) {
-        float x[kGroup];
-        load_columns<Logit, Shape::kVocab>(row.logits, group, x);
-        take_capped(lanes[i], x, group);
-      }
-    }
-  }
-
-  LOGPJIT_DEVICE void take_tiles(i32 tile, i32 end,
+  /// Tiles [tile, tile + kSpan), cut at `end` and the row's end unless
+  /// `kWhole`.
+  template <bool kWhole>
+  LOGPJIT_DEVICE void take_steps(i32 tile, i32 end,
                                  const FusedBarriers<Shape>& barriers,
                                  RingPlace& place,
                                  RowState (&lanes)[kHeld]) const {
-    constexpr i32 kWholeSteps = RowRing::kVectorGroups / kLanes;
+    const Word* slots[kSpan];
+    wait_for<kWhole>(tile, end, barriers, place, slots);
     LOGPJIT_NO_UNROLL
-    for (; tile < end && tile < kWholeSteps; ++tile) {
-      mbarrier_wait(barriers.full(place), place.phase);
-      take_whole_step(tile, RowRing::slot(place), lanes);
-      RowRing::advance(place);
+    for (int first = 0; first < kHeld; first += kBatch) {
+      LOGPJIT_UNROLL
+      for (int i = 0; i < kBatch; ++i) {
+        take_lane<kWhole>(tile, end, first + i, slots, lanes[i]);
+      }
+      // Back in order after the last batch: a register cannot be indexed.
+      rotate(lanes);
+    }
+  }
+
+  LOGPJIT_DEVICE static void rotate(RowState (&lanes)[kHeld]) {
+    RowState rotated[kHeld];
+    LOGPJIT_UNROLL
+    for (int i = 0; i < kHeld; ++i) rotated[i] = lanes[(i + kBatch) % kHeld];
+    LOGPJIT_UNROLL
+    for (int i = 0; i < kHeld; ++i) lanes[i] = rotated[i];
+  }
+
+  template <bool kWhole>
+  LOGPJIT_DEVICE void take_lane(i32 tile, i32 end, int held,
+                                const Word* const (&slots)[kSpan],
+                                RowState& lane) const {
+    const i32 group = group_of(tile, held);
+    const int count = kWhole ? kSpan : groups_before(group, end - tile);
+    int ragged = -1;
+    Word raw[kSpan][Reader::kWords];
+    LOGPJIT_UNROLL
+    for (int t = 0; t < kSpan; ++t) {
+      if (t >= count) continue;
+      if (kWhole || group + t * kLanes < RowRing::kVectorGroups) {
+        ring_words<Logit, Shape::kAligned>(words_of(slots[t], held), offset,
+                                           raw[t]);
+      } else {
+        ragged = t;
+      }
+    }
+    if constexpr (RowRing::kVectorGroups < group_count(Shape::kVocab)) {
+      if (!kWhole && ragged >= 0) {
+        load_ragged<Logit, Shape::kVocab>(row.logits, group, ragged, raw);
+      }
+    }
+    take_span<Shape::kTerms, Shape::kSoftcap, kFirst, Reader>(lane, raw, group,
+                                                              count, scale);
+  }
+
+  /// Groups of a span that exist and lie in its first `left` tiles.
+  LOGPJIT_DEVICE static int groups_before(i32 group, int left) {
+    const int count = existing_groups<Shape::kVocab, kSpan>(group);
+    return count < left ? count : left;
+  }
+
+  LOGPJIT_DEVICE const Word* words_of(const Word* slot, int held) const {
+    return RowRing::piece_words(slot) +
+           (held * Shape::kForwardThreads + thread) * kGroupWords<Logit>;
+  }
+
+  LOGPJIT_DEVICE void take_segment(i32 tile, i32 end,
+                                   const FusedBarriers<Shape>& barriers,
+                                   RingPlace& place,
+                                   RowState (&lanes)[kHeld]) const {
+    constexpr i32 kWholeSteps = RowRing::kVectorGroups / kLanes;
+    const i32 whole = end < kWholeSteps ? end : kWholeSteps;
+    LOGPJIT_NO_UNROLL
+    for (; tile + kSpan <= whole; tile += kSpan) {
+      take_steps<true>(tile, end, barriers, place, lanes);
     }
     LOGPJIT_NO_UNROLL
-    for (; tile < end; ++tile) {
-      const bool in_ring = tile < RowRing::kSteps;
-      if (in_ring) mbarrier_wait(barriers.full(place), place.phase);
-      take_last_steps(tile, RowRing::slot(place), lanes);
-      if (in_ring) RowRing::advance(place);
+    for (; tile < end; tile += kSpan) {
+      take_steps<false>(tile, end, barriers, place, lanes);
     }
   }
 
@@ -125,14 +156,11 @@ struct FusedSweep {
                                RowState (&lanes)[kHeld]) const {
     LOGPJIT_NO_UNROLL
     for (int segment = 0; segment < segment_count(Shape::kVocab); ++segment) {
-      const i32 begin = segment * segment_tiles(Shape::kVocab);
-      const i32 limit = begin + segment_tiles(Shape::kVocab);
-      const i32 end =
-          limit < tile_count(Shape::kVocab) ? limit : tile_count(Shape::kVocab);
       RowState fresh[kHeld];
       LOGPJIT_UNROLL
       for (int i = 0; i < kHeld; ++i) fresh[i] = empty_state();
-      take_tiles(begin, end, barriers, place, fresh);
+      take_segment(segment * segment_tiles(Shape::kVocab),
+                   segment_end(Shape::kVocab, segment), barriers, place, fresh);
       LOGPJIT_UNROLL
       for (int i = 0; i < kHeld; ++i) {
         lanes[i] = segment == 0 ? fresh[i]
@@ -143,39 +171,62 @@ struct FusedSweep {
   }
 };
 
-/// Folds lane bits 9, 8 and 0 to 4 and hands the warp states to the gradient
+/// Folds bits 8 and 7 of the lanes that a thread carries in registers, for each
+/// value of bit 9 that the block has: into lanes[0] (and lanes[1]) of threads
+/// below 128. All forward threads call it.
+template <typename Shape>
+LOGPJIT_DEVICE void fold_high_bits(
+    const StateStore<typename Shape::Fold>& store,
+    RowState (&lanes)[Shape::kHeld], int thread,
+    const typename Shape::Fold& fold) {
+  constexpr int kThreads = Shape::kForwardThreads;
+  constexpr int kHalves = 2 / Shape::kCluster;
+  constexpr int kEach = Shape::kHeld / kHalves;
+  LOGPJIT_UNROLL
+  for (int half = 0; half < kHalves; ++half) {
+    RowState* own = lanes + half * kEach;
+    if constexpr (kThreads == 128) {
+      lanes[half] = fold_four(own[0], own[2], own[1], own[3], fold);
+    } else if constexpr (kThreads == 256) {
+      lanes[half] = fold.merge(own[0], own[1]);
+    }
+    if constexpr (kThreads > 128) {
+      if (thread >= 128) {
+        store.put(half * (kThreads - 128) + thread - 128, lanes[half]);
+      }
+    }
+  }
+  if constexpr (kThreads > 128) {
+    sync_named(1, kThreads);
+    if (thread >= 128) return;
+    LOGPJIT_UNROLL
+    for (int half = 0; half < kHalves; ++half) {
+      const int at = half * (kThreads - 128) + thread;
+      if constexpr (kThreads == 256) {
+        lanes[half] = fold.merge(lanes[half], store.get(at));
+      } else {
+        lanes[half] = fold_four(lanes[half], store.get(at + 128), store.get(at),
+                                store.get(at + 256), fold);
+      }
+    }
+  }
+}
+
+/// Folds lane bits 8, 7 and 0 to 4 and hands the warp states to the gradient
 /// warps of every block of the cluster.
 template <typename Shape>
 LOGPJIT_DEVICE void hand_over(const FusedBarriers<Shape>& barriers,
                               RowState (&lanes)[Shape::kHeld], u32 row_number,
                               int rank, int thread, float to_log2) {
-  constexpr int kLeft = 256 / Shape::kCluster;  // threads after bits 9 and 8
   const typename Shape::Fold fold{to_log2};
+  fold_high_bits<Shape>(barriers.fold_store(row_number), lanes, thread, fold);
+  if (thread >= 128) return;
   LOGPJIT_UNROLL
-  for (int half = Shape::kHeld / 2; half >= 1; half /= 2) {
-    LOGPJIT_UNROLL
-    for (int i = 0; i < half; ++i) {
-      lanes[i] = fold.merge(lanes[i], lanes[i + half]);
+  for (int half = 0; half < 2 / Shape::kCluster; ++half) {
+    const RowState state = fold_warp<5>(lanes[half], fold);
+    if (thread % 32 == 0) {
+      barriers.publish(row_number, thread / 32 + 4 * (half + rank), state);
     }
-  }
-  RowState state = lanes[0];
-  if constexpr (Shape::kForwardThreads > kLeft) {
-    const auto store = barriers.fold_store(row_number);
-    if (thread >= kLeft) store.put(thread - kLeft, state);
-    sync_named(1, Shape::kForwardThreads);
-    if (thread >= kLeft) return;
-    if constexpr (Shape::kForwardThreads == 2 * kLeft) {
-      state = fold.merge(state, store.get(thread));
-    } else {
-      const RowState low = fold.merge(state, store.get(thread + kLeft));
-      const RowState high =
-          fold.merge(store.get(thread), store.get(thread + 2 * kLeft));
-      state = fold.merge(low, high);
-    }
-  }
-  state = fold_warp<5>(state, fold);
-  if (thread % 32 == 0) {
-    barriers.publish(row_number, thread / 32 + 4 * rank, state);
   }
 }
 
@@ -193,11 +244,8 @@ LOGPJIT_DEVICE void run_forward(const RowFusedArguments& args,
     if (!row.is_read) continue;
     const RowScale scale = row.scale(args);
     RowState lanes[Shape::kHeld];
-    with_offset<typename Shape::Logit, Shape::kAligned>(
-        row.logits, [&]<int kOffset>() {
-          const FusedSweep<Shape, kOffset> sweep{row, ring, scale, thread};
-          sweep.take_row(barriers, place, lanes);
-        });
+    const FusedSweep<Shape> sweep{row, ring, scale, thread, row.offset()};
+    sweep.take_row(barriers, place, lanes);
     hand_over<Shape>(barriers, lanes, row_number, rank, thread, scale.to_log2);
     ++row_number;
   }

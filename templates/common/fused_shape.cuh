@@ -10,7 +10,7 @@ namespace logpjit::device {
 /// Template parameters under one name.
 template <typename LogitType, typename IdType, i64 kVocabulary, int kTermSet,
           bool kIsAligned, int kRowMap, bool kHasTemperature, bool kHasSoftcap,
-          int kForward, int kGradient, int kBlocks, int kRingSlots>
+          int kForward, int kGradient, int kGroups, int kBlocks, int kRingSlots>
 struct FusedShape {
   using Logit = LogitType;
   using Id = IdType;
@@ -23,7 +23,9 @@ struct FusedShape {
   static constexpr bool kTemperature = kHasTemperature;
   static constexpr bool kSoftcap = kHasSoftcap;
   static constexpr int kForwardThreads = kForward;
+  /// Threads of one group of gradient warps, and groups.
   static constexpr int kGradientThreads = kGradient;
+  static constexpr int kGradientGroups = kGroups;
   static constexpr int kCluster = kBlocks;
   static constexpr int kSlots = kRingSlots;
   /// Lanes that a forward thread carries.
@@ -100,7 +102,7 @@ struct FusedRow {
 template <typename Shape>
 struct FusedBarriers {
   using Fold = typename Shape::Fold;
-  static constexpr int kStateBytes = 8 * Fold::kMembers * 4;
+  static constexpr int kStateBytes = kTreeWarps * Fold::kMembers * 4;
   static constexpr int kFullAt = Shape::RowRing::kBytes;
   static constexpr int kEmptyAt = kFullAt + Shape::kSlots * 8;
   static constexpr int kReadyAt = kEmptyAt + Shape::kSlots * 8;
@@ -153,7 +155,7 @@ struct FusedBarriers {
                 kStatesAt + static_cast<int>(row % kRowBuffers) * kStateBytes),
             8};
   }
-  /// Scratch for folding bits 9 and 8, two rows deep.
+  /// Scratch for folding bits 8 and 7, two rows deep.
   LOGPJIT_DEVICE StateStore<Fold> fold_store(u32 row) const {
     constexpr int kBytes = kFoldStates * Fold::kMembers * 4;
     return {shared_memory<float>(kFoldAt + static_cast<int>(row % 2) * kBytes),

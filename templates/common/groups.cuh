@@ -11,6 +11,7 @@ namespace logpjit::device {
 /// fixed positions: nothing is shifted at run time.
 template <typename T, int kOffset>
 struct GroupReader {
+  using RawPeak = Peak<T>;
   static constexpr int kWords = kGroupWords<T> + (kOffset != 0 ? 1 : 0);
 
   const Word* words;  ///< the aligned word that holds the row's first element
@@ -32,6 +33,49 @@ struct GroupReader {
       x[i] = element<T>(raw[at / kWordElements<T>], at % kWordElements<T>);
     }
   }
+
+  /// Shows the group's elements to `peak`, in any order. At an odd offset the
+  /// first and the last one, alone in their parts, make a pair.
+  LOGPJIT_DEVICE static void look(const Word (&raw)[kWords], Peak<T>& peak) {
+    constexpr int kParts = kGroup / kPartElements<T>;
+    constexpr int kFirst = kOffset / kPartElements<T>;
+    LOGPJIT_UNROLL
+    for (int i = 0; i < kParts; ++i) {
+      u32 part = part_of(raw[(kFirst + i) / 4], (kFirst + i) % 4);
+      if (i == 0 && kOffset % kPartElements<T> != 0) {
+        constexpr int kLast = kFirst + kParts;
+        part =
+            shift_pair(part, part_of(raw[kLast / 4 % kWords], kLast % 4), 16);
+      }
+      peak.take(part);
+    }
+  }
+
+  /// The row's last columns, one by one, as if loaded; masked beyond V.
+  template <i64 kVocab>
+  LOGPJIT_DEVICE static void load_columns(const T* row, i32 group,
+                                          Word (&raw)[kWords]) {
+    constexpr int kPer = kPartElements<T>;
+    u32 parts[4 * kWords];
+    LOGPJIT_UNROLL
+    for (int i = 0; i < 4 * kWords; ++i) {
+      parts[i] = 0;
+      LOGPJIT_UNROLL
+      for (int e = 0; e < kPer; ++e) {
+        const int place = i * kPer + e - kOffset;
+        const i64 column = static_cast<i64>(group) * kGroup + place;
+        const bool exists = place >= 0 && place < kGroup && column < kVocab;
+        const u32 bits = exists ? element_bits(row[column])
+                                : kMaskedPart<T> >> (32 - 32 / kPer);
+        parts[i] |= bits << (32 / kPer * e);
+      }
+    }
+    LOGPJIT_UNROLL
+    for (int w = 0; w < kWords; ++w) {
+      raw[w] = Word{parts[4 * w], parts[4 * w + 1], parts[4 * w + 2],
+                    parts[4 * w + 3]};
+    }
+  }
 };
 
 /// Groups that may be loaded as words: an unaligned row leaves out its last
@@ -42,28 +86,13 @@ constexpr i32 vector_groups(i64 vocab) {
   return static_cast<i32>(kAligned || full == 0 ? full : full - 1);
 }
 
-/// The row's last columns, one by one; masked beyond the row's end.
+/// The row's last columns as numbers.
 template <typename T, i64 kVocab>
 LOGPJIT_DEVICE void load_columns(const T* row, i32 group, float (&x)[kGroup]) {
-  LOGPJIT_UNROLL
-  for (int i = 0; i < kGroup; ++i) {
-    const i64 column = static_cast<i64>(group) * kGroup + i;
-    x[i] = column < kVocab ? widen(row[column]) : -infinity();
-  }
-}
-
-/// A group of the row's last tiles, `group` < group_count(kVocab).
-template <typename T, bool kAligned, i64 kVocab>
-LOGPJIT_DEVICE void load_end_group(const T* row, i32 group,
-                                   float (&x)[kGroup]) {
-  if (kAligned && group < vector_groups<kAligned>(kVocab)) {
-    const GroupReader<T, 0> reader{reinterpret_cast<const Word*>(row)};
-    Word raw[GroupReader<T, 0>::kWords];
-    reader.load(group, raw);
-    GroupReader<T, 0>::unpack(raw, x);
-  } else {
-    load_columns<T, kVocab>(row, group, x);
-  }
+  using Reader = GroupReader<T, 0>;
+  Word raw[Reader::kWords];
+  Reader::template load_columns<kVocab>(row, group, raw);
+  Reader::unpack(raw, x);
 }
 
 /// Calls `body.template operator()<offset>()` with the offset of `row` within

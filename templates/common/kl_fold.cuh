@@ -25,15 +25,14 @@ struct KlFold {
   LOGPJIT_DEVICE static State unpack(const float (&members)[kMembers]) {
     return {members[0], members[2], members[1], members[3], members[4]};
   }
+  LOGPJIT_DEVICE static State empty() { return empty_kl_state(); }
   LOGPJIT_DEVICE State merge(const State& x, const State& y) const {
     return device::merge(x, y, scale_a, scale_b);
   }
   LOGPJIT_DEVICE State raised(State state,
                               const float (&maxima)[kMaxima]) const {
-    const KlFactors factors =
-        rescale(state, anchor(maxima[0]), anchor(maxima[1]), scale_a, scale_b);
-    return {maxima[0], state.sum_a * factors.a, maxima[1],
-            state.sum_b * factors.b, state.cross};
+    raise(state, maxima[0], maxima[1], scale_a, scale_b);
+    return state;
   }
   LOGPJIT_DEVICE static float combine(int, float a, float b) { return a + b; }
 };

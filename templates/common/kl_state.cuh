@@ -26,40 +26,29 @@ LOGPJIT_DEVICE float shift_of(float max, float base, float to_log2) {
   return max == -infinity() ? 0.0f : (max - base) * to_log2;
 }
 
-/// The state's cross term about new anchors; the sums' factors are returned.
-struct KlFactors {
-  float a;
-  float b;
-};
-LOGPJIT_DEVICE KlFactors rescale(KlState& state, float base_a, float base_b,
-                                 const RowScale& scale_a,
-                                 const RowScale& scale_b) {
-  const float exponent_a = (state.max_a - base_a) * scale_a.to_log2;
-  const float shift_b = shift_of(state.max_b, base_b, scale_b.to_log2);
-  const KlFactors factors{
-      exp2_approx(exponent_a),
-      exp2_approx((state.max_b - base_b) * scale_b.to_log2)};
-  state.cross = factors.a * fma(bounded_exponent(exponent_a) - shift_b,
-                                state.sum_a, state.cross);
-  return factors;
-}
-
-LOGPJIT_DEVICE float max_of(const float (&x)[kGroup]) {
-  return max_nan(max_nan(max_nan(x[0], x[1]), max_nan(x[2], x[3])),
-                 max_nan(max_nan(x[4], x[5]), max_nan(x[6], x[7])));
-}
-
-/// Takes one group of capped logits of both sides.
-LOGPJIT_DEVICE void take(KlState& state, const float (&a)[kGroup],
-                         const float (&b)[kGroup], const RowScale& scale_a,
-                         const RowScale& scale_b) {
-  const float max_a = max_nan(state.max_a, max_of(a));
-  const float max_b = max_nan(state.max_b, max_of(b));
-  const float base_a = anchor(max_a);
+/// The state about maxima that are no lower.
+LOGPJIT_DEVICE void raise(KlState& state, float max_a, float max_b,
+                          const RowScale& scale_a, const RowScale& scale_b) {
   const float base_b = anchor(max_b);
-  const KlFactors factors = rescale(state, base_a, base_b, scale_a, scale_b);
+  const float exponent_a = (state.max_a - anchor(max_a)) * scale_a.to_log2;
+  const float shift_b = shift_of(state.max_b, base_b, scale_b.to_log2);
+  const float factor_a = exp2_approx(exponent_a);
+  const float factor_b = exp2_approx((state.max_b - base_b) * scale_b.to_log2);
+  state.cross = factor_a * fma(bounded_exponent(exponent_a) - shift_b,
+                               state.sum_a, state.cross);
+  state.sum_a *= factor_a;
+  state.sum_b *= factor_b;
   state.max_a = max_a;
   state.max_b = max_b;
+}
+
+/// Adds one group of capped logits of both sides to a state whose maxima are
+/// no lower than theirs.
+LOGPJIT_DEVICE void add(KlState& state, const float (&a)[kGroup],
+                        const float (&b)[kGroup], const RowScale& scale_a,
+                        const RowScale& scale_b) {
+  const float base_a = anchor(state.max_a);
+  const float base_b = anchor(state.max_b);
   float terms_a[kGroup];
   float terms_b[kGroup];
   float ratios[kGroup];
@@ -72,25 +61,20 @@ LOGPJIT_DEVICE void take(KlState& state, const float (&a)[kGroup],
     // Masked in A: -inf or NaN becomes finite, times 0.
     ratios[i] = max_number(exponent_a - exponent_b, -0x1p+127f);
   }
-  state.sum_a = fma(state.sum_a, factors.a, sum_of(terms_a));
-  state.sum_b = fma(state.sum_b, factors.b, sum_of(terms_b));
+  state.sum_a += sum_of(terms_a);
+  state.sum_b += sum_of(terms_b);
   state.cross += dot_of(terms_a, ratios);
 }
 
 /// Both states as one, symmetric bit for bit.
 LOGPJIT_DEVICE KlState merge(KlState x, KlState y, const RowScale& scale_a,
                              const RowScale& scale_b) {
-  KlState both;
-  both.max_a = max_nan(x.max_a, y.max_a);
-  both.max_b = max_nan(x.max_b, y.max_b);
-  const float base_a = anchor(both.max_a);
-  const float base_b = anchor(both.max_b);
-  const KlFactors of_x = rescale(x, base_a, base_b, scale_a, scale_b);
-  const KlFactors of_y = rescale(y, base_a, base_b, scale_a, scale_b);
-  both.sum_a = x.sum_a * of_x.a + y.sum_a * of_y.a;
-  both.sum_b = x.sum_b * of_x.b + y.sum_b * of_y.b;
-  both.cross = x.cross + y.cross;
-  return both;
+  const float max_a = max_nan(x.max_a, y.max_a);
+  const float max_b = max_nan(x.max_b, y.max_b);
+  raise(x, max_a, max_b, scale_a, scale_b);
+  raise(y, max_a, max_b, scale_a, scale_b);
+  return {max_a, x.sum_a + y.sum_a, max_b, x.sum_b + y.sum_b,
+          x.cross + y.cross};
 }
 
 /// cross / sum_a + log(sum_b / sum_a), one logarithm; NaN when either row has

@@ -1,89 +1,95 @@
 // One read of two rows: every group to its canonical lane.
 #pragma once
 
-#include "common/any_offset.cuh"
 #include "common/kl_fold.cuh"
-#include "common/layout.cuh"
+#include "common/span.cuh"
+#include "common/walk.cuh"
 
 namespace logpjit::device {
 
+/// The larger of `top` and a side's logits in a span.
+template <bool kSoftcap, typename T, int kTiles>
+LOGPJIT_DEVICE float top_of(float top,
+                            const Word (&raw)[kTiles][kGroupWords<T>],
+                            int count, const RowScale& scale) {
+  Peak<T> peak;
+  LOGPJIT_UNROLL
+  for (int t = 0; t < kTiles; ++t) {
+    if (t >= count) continue;
+    if constexpr (kSoftcap) {
+      float x[kGroup];
+      unpack_capped<kSoftcap, GroupReader<T, 0>>(raw[t], x, scale);
+      top = max_nan(top, max_of(x));
+    } else {
+      GroupReader<T, 0>::look(raw[t], peak);
+    }
+  }
+  return max_nan(top, peak.value());
+}
+
+/// A block's walk over one row of each side, as RowSweep's over one.
 template <typename A, typename B, bool kAligned, i64 kVocab, bool kSoftcap,
-          int kBlock>
+          int kBlock, int kFlight>
 struct KlSweep {
-  static constexpr int kHeld = kLanes / kBlock;
-  static constexpr i32 kVectorGroups = vector_groups<kAligned>(kVocab);
+  using Totals = LaneTotals<KlFold, kBlock>;
+  static constexpr int kBatch =
+      kFlight < Totals::kHeld ? kFlight : Totals::kHeld;
+  using Walk = RowWalk<KlFold, kVocab, vector_groups<kAligned>(kVocab),
+                       kl_span_tiles(kVocab), kBlock, kBatch>;
 
   AnyRow<A, kAligned> a;
   AnyRow<B, kAligned> b;
   const KlFold& fold;
-  int thread;
 
-  LOGPJIT_DEVICE void take_capped(KlState& lane, float (&x)[kGroup],
-                                  float (&y)[kGroup]) const {
+  /// `count` groups of one lane from their words: one maximum a side, then the
+  /// sums.
+  template <int kCount>
+  LOGPJIT_DEVICE void take(KlState& lane,
+                           const Word (&raw_a)[kCount][kGroupWords<A>],
+                           const Word (&raw_b)[kCount][kGroupWords<B>],
+                           int count) const {
+    const float max_a =
+        top_of<kSoftcap, A>(lane.max_a, raw_a, count, fold.scale_a);
+    const float max_b =
+        top_of<kSoftcap, B>(lane.max_b, raw_b, count, fold.scale_b);
+    raise(lane, max_a, max_b, fold.scale_a, fold.scale_b);
     LOGPJIT_UNROLL
-    for (int i = 0; i < kGroup; ++i) {
-      x[i] = capped<kSoftcap>(x[i], fold.scale_a);
-      y[i] = capped<kSoftcap>(y[i], fold.scale_b);
-    }
-    take(lane, x, y, fold.scale_a, fold.scale_b);
-  }
-
-  LOGPJIT_DEVICE i32 group_of(i32 tile, int held) const {
-    return tile * kLanes + held * kBlock + thread;
-  }
-
-  LOGPJIT_DEVICE void take_tile(i32 tile, KlState (&lanes)[kHeld]) const {
-    LOGPJIT_UNROLL
-    for (int i = 0; i < kHeld; ++i) {
-      Word raw_a[AnyRow<A, kAligned>::kWords];
-      Word raw_b[AnyRow<B, kAligned>::kWords];
-      a.load(group_of(tile, i), raw_a);
-      b.load(group_of(tile, i), raw_b);
+    for (int t = 0; t < kCount; ++t) {
+      if (t >= count) continue;
       float x[kGroup];
       float y[kGroup];
-      a.unpack(raw_a, x);
-      b.unpack(raw_b, y);
-      take_capped(lanes[i], x, y);
+      unpack_capped<kSoftcap, GroupReader<A, 0>>(raw_a[t], x, fold.scale_a);
+      unpack_capped<kSoftcap, GroupReader<B, 0>>(raw_b[t], y, fold.scale_b);
+      add(lane, x, y, fold.scale_a, fold.scale_b);
     }
   }
 
-  LOGPJIT_DEVICE void take_end(i32 tile, KlState (&lanes)[kHeld]) const {
+  template <int kCount>
+  LOGPJIT_DEVICE void take_whole(i32 group, KlState (&lanes)[kBatch]) const {
     LOGPJIT_UNROLL
-    for (int i = 0; i < kHeld; ++i) {
-      const i32 group = group_of(tile, i);
-      if (group >= group_count(kVocab)) continue;
-      float x[kGroup];
-      float y[kGroup];
-      load_end_group<A, kAligned, kVocab>(a.row, group, x);
-      load_end_group<B, kAligned, kVocab>(b.row, group, y);
-      take_capped(lanes[i], x, y);
+    for (int i = 0; i < kBatch; ++i) {
+      Word raw_a[kCount][kGroupWords<A>];
+      Word raw_b[kCount][kGroupWords<B>];
+      load_span<A, kAligned, kVocab>(a, group + i * kBlock, kWholeSpan, raw_a);
+      load_span<B, kAligned, kVocab>(b, group + i * kBlock, kWholeSpan, raw_b);
+      take<kCount>(lanes[i], raw_a, raw_b, kCount);
     }
   }
 
-  /// The whole rows; totals wait in shared memory between segments.
-  LOGPJIT_DEVICE void take_rows(KlState (&lanes)[kHeld],
-                                const StateStore<KlFold>& totals) const {
-    constexpr i32 kWholeTiles = kVectorGroups / kLanes;
-    LOGPJIT_NO_UNROLL
-    for (int segment = 0; segment < segment_count(kVocab); ++segment) {
-      i32 tile = segment * segment_tiles(kVocab);
-      const i32 limit = tile + segment_tiles(kVocab);
-      const i32 end = limit < tile_count(kVocab) ? limit : tile_count(kVocab);
-      LOGPJIT_UNROLL
-      for (int i = 0; i < kHeld; ++i) lanes[i] = empty_kl_state();
-      LOGPJIT_NO_UNROLL
-      for (; tile < end && tile < kWholeTiles; ++tile) take_tile(tile, lanes);
-      LOGPJIT_NO_UNROLL
-      for (; tile < end; ++tile) take_end(tile, lanes);
-      if constexpr (segment_count(kVocab) > 1) {
-        LOGPJIT_UNROLL
-        for (int i = 0; i < kHeld; ++i) {
-          const int place = i * kBlock + thread;
-          if (segment > 0) lanes[i] = fold.merge(totals.get(place), lanes[i]);
-          totals.put(place, lanes[i]);
-        }
-      }
-    }
+  template <int kCount>
+  LOGPJIT_DEVICE void take_cut(i32 group, KlState (&lanes)[1]) const {
+    const int count = existing_groups<kVocab, kCount>(group);
+    Word raw_a[kCount][kGroupWords<A>];
+    Word raw_b[kCount][kGroupWords<B>];
+    load_span<A, kAligned, kVocab>(a, group, count, raw_a);
+    load_span<B, kAligned, kVocab>(b, group, count, raw_b);
+    take<kCount>(lanes[0], raw_a, raw_b, count);
+  }
+
+  LOGPJIT_DEVICE void take_rows(const Totals& totals) const {
+    const Walk walk{totals};
+    walk.take_whole_segments(*this);
+    walk.take_cut_segments(*this);
   }
 };
 

@@ -24,27 +24,43 @@ constexpr int segment_tiles(long long vocab) {
   return (tile_count(vocab) + segment_count(vocab) - 1) / segment_count(vocab);
 }
 
+/// The tile after the last of a segment.
+constexpr int segment_end(long long vocab, int segment) {
+  const int end = (segment + 1) * segment_tiles(vocab);
+  return end < tile_count(vocab) ? end : tile_count(vocab);
+}
+
+/// A lane takes the tiles of a segment in spans of at most `most`, about as
+/// long as each other: one maximum and one rescaling a span.
+constexpr int balanced_tiles(int tiles, int most) {
+  const int spans = (tiles + most - 1) / most;
+  return (tiles + spans - 1) / spans;
+}
+constexpr int span_tiles(long long vocab) {
+  return balanced_tiles(segment_tiles(vocab), 5);
+}
+/// The same for two rows at once.
+constexpr int kl_span_tiles(long long vocab) {
+  return balanced_tiles(segment_tiles(vocab), 2);
+}
+
 /// Members of a row state that a set of terms needs.
 constexpr int state_members(int terms) {
   return 2 + ((terms & 2) != 0) + ((terms & 8) != 0) + ((terms & 16) != 0);
 }
-/// States that the lane tree keeps in shared memory: those of threads from 256
-/// on, then one for each of eight warps.
-constexpr int tree_states(int block) {
-  return (block > 256 ? block - 256 : 0) + 8;
-}
-/// Shared memory of a block that sweeps a row: the tree's states, then every
-/// lane's total when the row has segments.
-constexpr int sweep_bytes(long long vocab, int block, int terms) {
-  const int totals = segment_count(vocab) > 1 ? kLanes : 0;
-  return (tree_states(block) + totals) * state_members(terms) * 4;
+/// Warps whose states meet at the end of the lane tree.
+constexpr int kTreeWarps = 8;
+/// Shared memory of a block that sweeps a row: the tree's warps, then every
+/// lane's total.
+constexpr int sweep_bytes(int terms) {
+  return (kTreeWarps + kLanes) * state_members(terms) * 4;
 }
 
-/// Shared memory of a block of the split kernel: the tree's states, every lane
+/// Shared memory of a block of the split kernel: the tree's warps, every lane
 /// (in block 0), and the block's own lanes of each segment.
 constexpr int split_bytes(long long vocab, int split, int terms) {
   const int own = kLanes / split * segment_count(vocab);
-  return (tree_states(256) + kLanes + own) * state_members(terms) * 4;
+  return (kTreeWarps + kLanes + own) * state_members(terms) * 4;
 }
 
 /// Chunks of `chunk_words` 16-byte words that cover any row of V elements of
@@ -64,10 +80,7 @@ constexpr int group_chunk_count(long long vocab, int chunk_groups) {
 
 /// Members of the KL state; shared memory of a block that sweeps two rows.
 constexpr int kKlMembers = 5;
-constexpr int kl_sweep_bytes(long long vocab, int block) {
-  const int totals = segment_count(vocab) > 1 ? kLanes : 0;
-  return (tree_states(block) + totals) * kKlMembers * 4;
-}
+constexpr int kKlSweepBytes = (kTreeWarps + kLanes) * kKlMembers * 4;
 
 /// Shared memory for the ids that fall into one chunk: at most 512 of 16
 /// bytes, then a count for each warp.
@@ -76,20 +89,18 @@ constexpr int hit_list_bytes(int block) { return kHitBytes + block / 32 * 4; }
 
 /// The fused kernel's rows in flight between forward and gradient warps.
 constexpr int kRowBuffers = 16;
+/// Words of a block's part of one tile, and up to 7 before it.
 constexpr int fused_slot_bytes(int size, int cluster) {
-  const int pieces = cluster == 1 ? 1 : 4;
-  const int words = kLanes / (pieces * cluster) * 8 * size / 16 + 8;
-  return pieces * words * 16;
+  return (kLanes / cluster * 8 * size / 16 + 8) * 16;
 }
-/// Forward threads that hand their state to another when bits 9 and 8 fold.
+/// Lanes that a forward thread hands to another when bits 8 and 7 fold.
 constexpr int fold_states(int forward_threads, int cluster) {
-  const int left = 256 / cluster;
-  return forward_threads > left ? forward_threads - left : 0;
+  return forward_threads > 128 ? (forward_threads - 128) * (2 / cluster) : 0;
 }
 constexpr int fused_bytes(int size, int cluster, int slots, int forward_threads,
                           int terms) {
   const int states =
-      kRowBuffers * 8 + 2 * fold_states(forward_threads, cluster);
+      kRowBuffers * kTreeWarps + 2 * fold_states(forward_threads, cluster);
   return slots * (fused_slot_bytes(size, cluster) + 16) + kRowBuffers * 8 +
          states * state_members(terms) * 4;
 }

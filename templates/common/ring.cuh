@@ -13,19 +13,51 @@ struct RingPlace {
   u32 phase;
 };
 
+/// A group's own words from shared memory, its first column `offset` elements
+/// into the word `from`.
+template <typename T, bool kAligned>
+LOGPJIT_DEVICE void ring_words(const Word* from, int offset,
+                               Word (&words)[kGroupWords<T>]) {
+  if constexpr (kAligned) {
+    LOGPJIT_UNROLL
+    for (int w = 0; w < kGroupWords<T>; ++w) words[w] = from[w];
+  } else {
+    constexpr int kParts = kGroup / kPartElements<T>;
+    constexpr bool kPairs = kPartElements<T> == 2;
+    const u32* first =
+        reinterpret_cast<const u32*>(from) + offset / kPartElements<T>;
+    u32 parts[kParts];
+    LOGPJIT_UNROLL
+    for (int i = 0; i < kParts; ++i) parts[i] = first[i];
+    if constexpr (kPairs) {
+      const int bits = offset % 2 * 16;
+      const u32 last = first[kParts];
+      LOGPJIT_UNROLL
+      for (int i = 0; i < kParts; ++i) {
+        parts[i] =
+            shift_pair(parts[i], i + 1 < kParts ? parts[i + 1] : last, bits);
+      }
+    }
+    LOGPJIT_UNROLL
+    for (int w = 0; w < kGroupWords<T>; ++w) {
+      words[w] = Word{parts[4 * w], parts[4 * w + 1], parts[4 * w + 2],
+                      parts[4 * w + 3]};
+    }
+  }
+}
+
 /// One row in shared memory, tile by tile. A cluster of two blocks shares a
-/// row: block c takes the lanes whose bit 7 is c, so that the lane tree's last
-/// fold is the one between the blocks. A slot holds a block's part of one tile
-/// as pieces of consecutive groups; a piece starts up to 7 words early, at a
-/// 128-byte line of the gradient, so that lines are written whole wherever the
-/// row starts, and ends one word late when the row is unaligned.
+/// row: block c takes the lanes whose bit 9 is c, so that the lane tree's last
+/// fold is the one between the blocks. A slot holds a piece, the block's part
+/// of one tile. It starts up to 7 words early, at a 128-byte line of the
+/// gradient, so that lines are written whole wherever the row starts, and ends
+/// one word late when the row is unaligned. (Pieces of 2 KB instead of 8 or 16
+/// cost 7 % of the bandwidth on an H200.)
 template <typename T, i64 kVocab, bool kAligned, int kCluster, int kSlots>
 struct Ring {
-  static constexpr int kPieces = kCluster == 1 ? 1 : 4;
-  static constexpr int kPieceGroups = kLanes / (kPieces * kCluster);
+  static constexpr int kPieceGroups = kLanes / kCluster;
   static constexpr int kPieceWords = kPieceGroups * kGroupWords<T>;
-  static constexpr int kPieceStride = kPieceWords + 8;
-  static constexpr int kSlotWords = kPieces * kPieceStride;
+  static constexpr int kSlotWords = kPieceWords + 8;
   static constexpr int kBytes = kSlots * kSlotWords * 16;
   static constexpr i32 kVectorGroups = vector_groups<kAligned>(kVocab);
   static constexpr i32 kSteps = (kVectorGroups + kLanes - 1) / kLanes;
@@ -43,17 +75,25 @@ struct Ring {
     }
   }
 
-  /// Number of the block's piece `q` of tile `step`, over the whole row.
-  LOGPJIT_DEVICE i32 piece_number(i32 step, int q) const {
-    return (step * kPieces + q) * kCluster + rank;
+  LOGPJIT_DEVICE static void skip_row(RingPlace& at) {
+    at.slot += kSteps;
+    if (at.slot >= kSlots) {
+      at.slot -= kSlots;
+      at.phase ^= 1u;
+    }
+  }
+
+  /// Number of the block's piece of tile `step`, over the whole row.
+  LOGPJIT_DEVICE i32 piece_number(i32 step) const {
+    return step * kCluster + rank;
   }
   LOGPJIT_DEVICE static i32 groups_of(i32 piece) {
     const i32 left = kVectorGroups - piece * kPieceGroups;
     return left < 0 ? 0 : left < kPieceGroups ? left : kPieceGroups;
   }
-  /// Word 0 of piece `q`; words -7 to -1 are before it.
-  LOGPJIT_DEVICE static const Word* piece_words(const Word* slot, int q) {
-    return slot + q * kPieceStride + 7;
+  /// Word 0 of the piece in a slot; words -7 to -1 are before it.
+  LOGPJIT_DEVICE static const Word* piece_words(const Word* slot) {
+    return slot + 7;
   }
 
   /// The words of one piece that its block writes: [first, last), relative to
@@ -73,21 +113,14 @@ struct Ring {
   LOGPJIT_DEVICE void load(const Word* row, i32 step, RingPlace place, int lead,
                            bool unaligned, Mbarrier* full,
                            CachePolicy policy) const {
-    Word* to = slot(place);
-    u32 bytes = 0;
-    for (int q = 0; q < kPieces; ++q) {
-      bytes += piece_bytes(piece_number(step, q), lead, unaligned);
-    }
+    const i32 piece = piece_number(step);
+    const u32 bytes = piece_bytes(piece, lead, unaligned);
     mbarrier_expect(full, bytes);
-    for (int q = 0; q < kPieces; ++q) {
-      const i32 piece = piece_number(step, q);
-      const u32 size = piece_bytes(piece, lead, unaligned);
-      if (size == 0) continue;
-      const int early = piece == 0 ? 0 : lead;
-      bulk_load(to + q * kPieceStride + 7 - early,
-                row + static_cast<i64>(piece) * kPieceWords - early, size, full,
-                policy);
-    }
+    if (bytes == 0) return;
+    const int early = piece == 0 ? 0 : lead;
+    bulk_load(slot(place) + 7 - early,
+              row + static_cast<i64>(piece) * kPieceWords - early, bytes, full,
+              policy);
   }
 
   LOGPJIT_DEVICE static u32 piece_bytes(i32 piece, int lead, bool unaligned) {

@@ -1,8 +1,8 @@
 // A row swept by a cluster: lanes dealt out to blocks, segments to threads.
 #pragma once
 
-#include "common/any_offset.cuh"
 #include "common/results.cuh"
+#include "common/span.cuh"
 #include "common/tree.cuh"
 
 namespace logpjit::device {
@@ -15,9 +15,7 @@ struct SplitSweep {
   static constexpr int kOwnLanes = kLanes / kSplit;
   static constexpr int kSegments = segment_count(kVocab);
   static constexpr int kTiles = segment_tiles(kVocab);
-  /// Groups that a thread has in flight.
-  static constexpr int kDeep = kTiles < 8 ? kTiles : 8;
-  static constexpr i32 kVectorGroups = vector_groups<kAligned>(kVocab);
+  static constexpr int kSpan = span_tiles(kVocab);
   static_assert(kOwnLanes * kParts >= 256 && kParts <= kSegments);
 
   Row row;
@@ -27,14 +25,9 @@ struct SplitSweep {
 
   LOGPJIT_DEVICE int own_lane() const { return thread % kOwnLanes; }
 
-  /// Every lane of the row, in the shared memory of block 0.
-  LOGPJIT_DEVICE static StateStore<Fold> all_lanes() {
-    return {shared_memory<float>(tree_states(256) * Fold::kMembers * 4),
-            kLanes};
-  }
   /// This block's lanes of each segment.
   LOGPJIT_DEVICE static StateStore<Fold> segments() {
-    constexpr int kAt = (tree_states(256) + kLanes) * Fold::kMembers * 4;
+    constexpr int kAt = (kTreeWarps + kLanes) * Fold::kMembers * 4;
     return {shared_memory<float>(kAt), kOwnLanes * kSegments};
   }
 
@@ -42,45 +35,25 @@ struct SplitSweep {
     return tile * kLanes + rank * kOwnLanes + own_lane();
   }
 
-  LOGPJIT_DEVICE void take_capped(RowState& lane, float (&x)[kGroup],
-                                  i32 group) const {
-    LOGPJIT_UNROLL
-    for (int i = 0; i < kGroup; ++i) x[i] = capped<kSoftcap>(x[i], scale);
-    take<kTerms>(lane, x, group, scale.to_log2);
-  }
-
   LOGPJIT_DEVICE RowState sweep_segment(int segment) const {
     RowState lane = empty_state();
-    const i32 begin = segment * kTiles;
-    const i32 limit = begin + kTiles;
-    const i32 end = limit < tile_count(kVocab) ? limit : tile_count(kVocab);
+    const i32 end = segment_end(kVocab, segment);
     LOGPJIT_NO_UNROLL
-    for (i32 tile = begin; tile < end; tile += kDeep) {
-      Word raw[kDeep][Row::kWords];
-      LOGPJIT_UNROLL
-      for (int i = 0; i < kDeep; ++i) {
-        if (tile + i < end && group_of(tile + i) < kVectorGroups) {
-          row.load(group_of(tile + i), raw[i]);
-        }
-      }
-      LOGPJIT_UNROLL
-      for (int i = 0; i < kDeep; ++i) {
-        const i32 group = group_of(tile + i);
-        if (tile + i >= end || group >= group_count(kVocab)) continue;
-        float x[kGroup];
-        if (group < kVectorGroups) {
-          row.unpack(raw[i], x);
-        } else {
-          load_columns<Logit, kVocab>(row.row, group, x);
-        }
-        take_capped(lane, x, group);
-      }
+    for (i32 tile = segment * kTiles; tile < end; tile += kSpan) {
+      const i32 group = group_of(tile);
+      const int left = end - tile;
+      const int count = existing_groups<kVocab, kSpan>(group);
+      Word raw[kSpan][kGroupWords<Logit>];
+      load_span<Logit, kAligned, kVocab>(row, group,
+                                         count < left ? count : left, raw);
+      take_span<kTerms, kSoftcap, kSpan == kTiles, GroupReader<Logit, 0>>(
+          lane, raw, group, count < left ? count : left, scale);
     }
     return lane;
   }
 
-  /// Sweeps the row and brings every lane to block 0. All threads of the
-  /// cluster call it.
+  /// Sweeps the row and brings every lane to block 0's lane_store. All threads
+  /// of the cluster call it.
   LOGPJIT_DEVICE void gather(const Fold& fold) const {
     constexpr int kEach = kSegments / kParts;
     const int part = thread / kOwnLanes;
@@ -97,17 +70,9 @@ struct SplitSweep {
         lane =
             fold.merge(lane, segments().get(segment * kOwnLanes + own_lane()));
       }
-      all_lanes().put_at(0, rank * kOwnLanes + own_lane(), lane);
+      lane_store<Fold>().put_at(0, rank * kOwnLanes + own_lane(), lane);
     }
     sync_cluster();
-  }
-
-  /// In block 0: the lanes that a thread of 256 holds.
-  LOGPJIT_DEVICE void lanes_of(RowState (&lanes)[4]) const {
-    LOGPJIT_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      lanes[i] = all_lanes().get(i * 256 + thread % 256);
-    }
   }
 };
 

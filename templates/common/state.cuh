@@ -46,10 +46,10 @@ LOGPJIT_DEVICE float bounded_exponent(float exponent) {
   return max_number(exponent, kExponentFloor);
 }
 
-/// The state's sums about a new anchor; returns the factor that `sum` must
-/// still be multiplied by.
+/// The state about a maximum that is no lower.
 template <int kTerms>
-LOGPJIT_DEVICE float rescale(RowState& state, float exponent) {
+LOGPJIT_DEVICE void raise(RowState& state, float max, float to_log2) {
+  const float exponent = (state.max - anchor(max)) * to_log2;
   const float factor = exp2_approx(exponent);
   if constexpr ((kTerms & kTermEntropy) != 0) {
     state.weight =
@@ -58,7 +58,8 @@ LOGPJIT_DEVICE float rescale(RowState& state, float exponent) {
   if constexpr ((kTerms & kTermSquares) != 0) {
     state.square *= factor * factor;
   }
-  return factor;
+  state.sum *= factor;
+  state.max = max;
 }
 
 /// The pairwise sum of eight terms.
@@ -76,21 +77,19 @@ LOGPJIT_DEVICE float dot_of(const float (&x)[kGroup],
   return (a + b) + (c + d);
 }
 
-/// Takes one group of capped logits. The order of operations is fixed here and
-/// nowhere else, so no launch configuration can change a bit.
-template <int kTerms>
-LOGPJIT_DEVICE void take(RowState& state, const float (&x)[kGroup], i32 group,
-                         float to_log2) {
+/// The largest of eight.
+LOGPJIT_DEVICE float max_of(const float (&x)[kGroup]) {
   const float low = max_nan(max_nan(x[0], x[1]), max_nan(x[2], x[3]));
   const float high = max_nan(max_nan(x[4], x[5]), max_nan(x[6], x[7]));
-  const float top = max_nan(low, high);
-  if constexpr ((kTerms & kTermArgmax) != 0) {
-    if (top > state.max) state.group = group;
-  }
-  const float max = max_nan(state.max, top);
-  const float base = anchor(max);
-  const float factor = rescale<kTerms>(state, (state.max - base) * to_log2);
-  state.max = max;
+  return max_nan(low, high);
+}
+
+/// Adds one group of capped logits to a state whose maximum is no lower than
+/// theirs; `base` is its anchor. The order of operations is fixed here and
+/// nowhere else, so no launch configuration can change a bit.
+template <int kTerms>
+LOGPJIT_DEVICE void add(RowState& state, const float (&x)[kGroup], float base,
+                        float to_log2) {
   float terms[kGroup];
   float exponents[kGroup];
   LOGPJIT_UNROLL
@@ -99,7 +98,7 @@ LOGPJIT_DEVICE void take(RowState& state, const float (&x)[kGroup], i32 group,
     terms[i] = exp2_approx(exponent);
     exponents[i] = bounded_exponent(exponent);
   }
-  state.sum = fma(state.sum, factor, sum_of(terms));
+  state.sum += sum_of(terms);
   if constexpr ((kTerms & kTermEntropy) != 0) {
     state.weight += dot_of(terms, exponents);
   }
@@ -108,24 +107,25 @@ LOGPJIT_DEVICE void take(RowState& state, const float (&x)[kGroup], i32 group,
   }
 }
 
-/// Both states as one. Symmetric bit for bit: two threads that hold the same
-/// pair in either order get the same result.
+/// Both states as one: the lower one is rescaled. Symmetric bit for bit: two
+/// threads that hold the same pair in either order get the same result.
 template <int kTerms>
-LOGPJIT_DEVICE RowState merge(RowState a, RowState b, float to_log2) {
-  RowState both;
-  both.max = max_nan(a.max, b.max);
-  both.group = -1;
+LOGPJIT_DEVICE RowState merge(const RowState& a, const RowState& b,
+                              float to_log2) {
+  const bool a_leads = a.max >= b.max;
+  RowState high = a_leads ? a : b;
+  RowState low = a_leads ? b : a;
+  const float max = max_nan(a.max, b.max);
   if constexpr ((kTerms & kTermArgmax) != 0) {
     const i32 first = a.group < b.group ? a.group : b.group;
-    both.group = a.max > b.max ? a.group : b.max > a.max ? b.group : first;
+    high.group = a.max == b.max ? first : high.group;
   }
-  const float base = anchor(both.max);
-  const float factor_a = rescale<kTerms>(a, (a.max - base) * to_log2);
-  const float factor_b = rescale<kTerms>(b, (b.max - base) * to_log2);
-  both.sum = a.sum * factor_a + b.sum * factor_b;
-  both.weight = a.weight + b.weight;
-  both.square = a.square + b.square;
-  return both;
+  raise<kTerms>(low, max, to_log2);
+  high.max = max;
+  high.sum += low.sum;
+  high.weight += low.weight;
+  high.square += low.square;
+  return high;
 }
 
 }  // namespace logpjit::device

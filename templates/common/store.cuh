@@ -39,16 +39,15 @@ struct RowFold {
     }
     return state;
   }
+  LOGPJIT_DEVICE static State empty() { return empty_state(); }
   LOGPJIT_DEVICE State merge(const State& a, const State& b) const {
     return device::merge<kTerms>(a, b, to_log2);
   }
   /// The state about the maximum of several, `maxima[0]`.
   LOGPJIT_DEVICE State raised(State state,
                               const float (&maxima)[kMaxima]) const {
-    const float exponent = (state.max - anchor(maxima[0])) * to_log2;
     if (state.max != maxima[0]) state.group = -1;
-    state.sum *= rescale<kTerms>(state, exponent);
-    state.max = maxima[0];
+    raise<kTerms>(state, maxima[0], to_log2);
     return state;
   }
   /// Member `index` of two states about the same maximum, as one. Groups are
@@ -110,16 +109,15 @@ struct StateStore {
   }
 };
 
-/// Shared memory of a block that sweeps a row: the lane tree's states, then
-/// every lane's total.
-template <typename Fold, int kBlock>
-LOGPJIT_DEVICE StateStore<Fold> tree_store() {
-  return {shared_memory<float>(0), tree_states(kBlock)};
+/// The lane tree's warps, first in a block's shared memory.
+template <typename Fold>
+LOGPJIT_DEVICE StateStore<Fold> warp_store() {
+  return {shared_memory<float>(0), kTreeWarps};
 }
-template <typename Fold, int kBlock>
-LOGPJIT_DEVICE StateStore<Fold> row_totals() {
-  return {shared_memory<float>(tree_states(kBlock) * Fold::kMembers * 4),
-          kLanes};
+/// Every lane of a row, behind them.
+template <typename Fold>
+LOGPJIT_DEVICE StateStore<Fold> lane_store() {
+  return {shared_memory<float>(kTreeWarps * Fold::kMembers * 4), kLanes};
 }
 
 }  // namespace logpjit::device

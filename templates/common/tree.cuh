@@ -1,7 +1,8 @@
 // Reduction family 1: the fixed binary tree over 1024 lanes. Lane bits fold in
-// the order 9, 8, 0, 1, 2, 3, 4, 5, 6, 7 whatever the block size: the high bits
-// in registers or shared memory first, since shuffling every lane costs 8 % of
-// the bandwidth at V = 32000 on an H200.
+// the order 8, 7, then 0 to 4, then 5, 6, 9 whatever the block size. Two high
+// bits go first, from shared memory: shuffling every lane costs 8 % of the
+// bandwidth at V = 32000 on an H200. Bit 9 goes last: where two blocks share a
+// row it lies between them, and each has half of every tile in one piece.
 #pragma once
 
 #include "common/store.cuh"
@@ -37,58 +38,34 @@ LOGPJIT_DEVICE typename Fold::State fold_warp(typename Fold::State state,
   return Fold::unpack(members);
 }
 
-/// Bits 9 and 8, for the states that this thread of `kBlock` holds: lane
-/// i * kBlock + thread in `lanes[i]`. What is left is in `lanes[0]` (and
-/// `lanes[1]` for 128 threads), in threads below 256.
-template <int kBlock, typename Fold>
-LOGPJIT_DEVICE void fold_high_bits(
-    typename Fold::State (&lanes)[kLanes / kBlock],
-    const StateStore<Fold>& store, int thread, const Fold& fold) {
-  constexpr int kHeld = kLanes / kBlock;
-  LOGPJIT_UNROLL
-  for (int bit = 512; bit >= 256; bit /= 2) {
-    const int half = bit / kBlock;
-    LOGPJIT_UNROLL
-    for (int i = 0; i < kHeld; ++i) {
-      if (i < half) lanes[i] = fold.merge(lanes[i], lanes[i + half]);
-    }
-  }
-  if constexpr (kBlock > 256) {
-    if (thread >= 256) store.put(thread - 256, lanes[0]);
-    sync_threads();
-    if (thread >= 256) return;
-    if constexpr (kBlock == 512) {
-      lanes[0] = fold.merge(lanes[0], store.get(thread));
-    } else {
-      const auto low = fold.merge(lanes[0], store.get(thread + 256));
-      const auto high = fold.merge(store.get(thread), store.get(thread + 512));
-      lanes[0] = fold.merge(low, high);
-    }
-  }
+/// Four lanes that differ in bits 8 and 7: bit 8 first.
+template <typename Fold>
+LOGPJIT_DEVICE typename Fold::State fold_four(
+    const typename Fold::State& lane, const typename Fold::State& lane_256,
+    const typename Fold::State& lane_128, const typename Fold::State& lane_384,
+    const Fold& fold) {
+  return fold.merge(fold.merge(lane, lane_256), fold.merge(lane_128, lane_384));
 }
 
-/// The whole tree, once a block. Every thread calls it; the result is returned
-/// to every thread of warp 0.
+/// The whole tree over lanes that lie in shared memory, once a block: every
+/// thread calls it. The result is returned to every thread of warp 0.
 template <int kBlock, typename Fold>
-LOGPJIT_DEVICE typename Fold::State fold_lanes(
-    typename Fold::State (&lanes)[kLanes / kBlock], int thread,
-    const Fold& fold) {
-  const StateStore<Fold> store = tree_store<Fold, kBlock>();
-  fold_high_bits<kBlock>(lanes, store, thread, fold);
-  constexpr int kWarpSlots = tree_states(kBlock) - 8;
-  constexpr int kSlots = kBlock == 128 ? 2 : 1;
-  if (thread < 256) {
-    LOGPJIT_UNROLL
-    for (int i = 0; i < kSlots; ++i) {
-      const auto state = fold_warp<5>(lanes[i], fold);
-      if (thread % 32 == 0) store.put(kWarpSlots + thread / 32 + 4 * i, state);
-    }
+LOGPJIT_DEVICE typename Fold::State fold_lanes(const StateStore<Fold>& lanes,
+                                               int thread, const Fold& fold) {
+  const StateStore<Fold> warps = warp_store<Fold>();
+  sync_threads();
+  LOGPJIT_UNROLL
+  for (int i = thread; i < 256; i += kBlock) {
+    const int lane = i / 128 * 512 + i % 128;
+    const auto state =
+        fold_four(lanes.get(lane), lanes.get(lane + 256), lanes.get(lane + 128),
+                  lanes.get(lane + 384), fold);
+    const auto warp = fold_warp<5>(state, fold);
+    if (thread % 32 == 0) warps.put(i / 32, warp);
   }
   sync_threads();
-  typename Fold::State row = lanes[0];
-  if (thread < 32) {
-    row = fold_warp<3>(store.get(kWarpSlots + thread % 8), fold);
-  }
+  typename Fold::State row = Fold::empty();
+  if (thread < 32) row = fold_warp<3>(warps.get(thread % 8), fold);
   return row;
 }
 

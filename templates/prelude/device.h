@@ -151,6 +151,7 @@ LOGPJIT_DEVICE void store_with(CachePolicy policy, Word* to, Word word) {
   *to = word;
 #endif
 }
+/// For lines that nothing reads again.
 LOGPJIT_DEVICE void store_stream(Word* to, Word word) {
   asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to),
                "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w)
@@ -232,8 +233,34 @@ LOGPJIT_DEVICE float float_of_half(u16 bits) {
   return value;
 }
 
-// --- Asynchronous copies (compute capability 9.0 and up)
-// ----------------------
+/// The larger halves of two pairs of 2-byte numbers, NaN where either is.
+LOGPJIT_DEVICE u32 max_pair_bf16(u32 a, u32 b) {
+#if __CUDA_ARCH__ >= 800
+  u32 pair;
+  asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
+  return pair;
+#else
+  const float low = max_nan(float_of(a << 16), float_of(b << 16));
+  const float high =
+      max_nan(float_of(a & 0xffff0000u), float_of(b & 0xffff0000u));
+  return pack_bf16(low, high);
+#endif
+}
+LOGPJIT_DEVICE u32 max_pair_fp16(u32 a, u32 b) {
+#if __CUDA_ARCH__ >= 800
+  u32 pair;
+  asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
+  return pair;
+#else
+  const auto half = [](u32 bits) {
+    return float_of_half(static_cast<u16>(bits & 0xffffu));
+  };
+  return pack_fp16(max_nan(half(a), half(b)),
+                   max_nan(half(a >> 16), half(b >> 16)));
+#endif
+}
+
+// --- Asynchronous copies, compute capability 9.0 and up ---------------------
 
 /// A shared-memory barrier that counts arrivals and arrived bytes.
 struct alignas(8) Mbarrier {

@@ -189,6 +189,21 @@ LOGPJIT_DEVICE float float_of_half(u16 bits) {
   return float_of(sign | ((magnitude << 13) + 0x38000000u));
 }
 
+/// The larger halves of two pairs of 2-byte numbers, NaN where either is.
+LOGPJIT_DEVICE u32 max_pair_bf16(u32 a, u32 b) {
+  const float low = max_nan(float_of(a << 16), float_of(b << 16));
+  const float high =
+      max_nan(float_of(a & 0xffff0000u), float_of(b & 0xffff0000u));
+  return bits_of(low) >> 16 | (bits_of(high) & 0xffff0000u);
+}
+LOGPJIT_DEVICE u32 max_pair_fp16(u32 a, u32 b) {
+  const auto half = [](u32 bits) {
+    return float_of_half(static_cast<u16>(bits & 0xffffu));
+  };
+  return pack_fp16(max_nan(half(a), half(b)),
+                   max_nan(half(a >> 16), half(b >> 16)));
+}
+
 // --- Barriers and warps -----------------------------------------------------
 
 LOGPJIT_DEVICE void sync_threads() { host_abi.sync_threads(); }

@@ -76,6 +76,8 @@ LOGPJIT_DEVICE float float_of(u32 bits);
 LOGPJIT_DEVICE u32 pack_bf16(float low, float high);
 LOGPJIT_DEVICE u32 pack_fp16(float low, float high);
 LOGPJIT_DEVICE float float_of_half(u16 bits);
+LOGPJIT_DEVICE u32 max_pair_bf16(u32 a, u32 b);
+LOGPJIT_DEVICE u32 max_pair_fp16(u32 a, u32 b);
 
 struct alignas(8) Mbarrier {
   u64 state;

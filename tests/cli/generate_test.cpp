@@ -30,7 +30,7 @@ TEST(Generate, PrintsAWholeSource) {
 }
 
 TEST(Generate, ConfigChangesTheInstantiation) {
-  const auto result = generate({"--config", "block=256"});
+  const auto result = generate({"--config", "block=1024"});
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_NE(result.out, generate().out);
 }

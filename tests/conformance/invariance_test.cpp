@@ -82,7 +82,7 @@ TEST_P(Invariance, LaunchConfigurationsOfTheForward) {
   const auto logits = send(device(), matrix);
   const auto ids = send_ids(device(), inputs.ids, 1);
   for (const LaunchConfig& config :
-       {LaunchConfig{{"block", 128}, {"min_blocks", 1}, {"flight", 8}},
+       {LaunchConfig{{"block", 128}, {"min_blocks", 1}, {"flight", 4}},
         LaunchConfig{{"block", 256}, {"min_blocks", 1}, {"flight", 1}},
         LaunchConfig{{"block", 512}, {"min_blocks", 1}, {"flight", 4}},
         LaunchConfig{{"block", 1024}, {"min_blocks", 1}, {"flight", 1}},

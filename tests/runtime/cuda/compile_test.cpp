@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,22 @@ std::vector<KernelSpec> specs() {
   KernelSpec many = spec_of("logp_backward", DType::kBf16, 151936);
   many.many_ids = true;
   all.push_back(many);
+  // Spans of 4 and 5 tiles, one or several a segment, whole or cut.
+  for (const auto& [op, dtype, vocab] :
+       {std::tuple{"logp", DType::kBf16, 32000},
+        std::tuple{"logp", DType::kBf16, 201088},
+        std::tuple{"logp", DType::kFp32, 151936},
+        std::tuple{"entropy", DType::kBf16, 151936},
+        std::tuple{"kl", DType::kBf16, 128256},
+        std::tuple{"logp_with_grad", DType::kBf16, 151936}}) {
+    all.push_back(spec_of(op, dtype, vocab));
+  }
+  KernelSpec wide = spec_of("entropy", DType::kFp32, 32001);
+  wide.aligned = false;
+  all.push_back(wide);
+  wide = spec_of("logp_with_grad", DType::kBf16, 151937);
+  wide.aligned = false;
+  all.push_back(wide);
   KernelSpec odd = spec_of("logp", DType::kBf16, 50257);
   odd.aligned = false;
   all.push_back(odd);
