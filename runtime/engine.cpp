@@ -60,7 +60,8 @@ Engine::Engine(const Options& options, std::unique_ptr<Device> device,
     : options_(options),
       device_(std::move(device)),
       compiler_(std::move(compiler)),
-      images_(cache_options(options)) {}
+      images_(cache_options(options)),
+      fallback_(*device_) {}
 
 void Engine::log(const std::string& line) const {
   if (options_.log) options_.log(line);
@@ -138,6 +139,51 @@ const Program& Engine::prepare(const KernelSpec& spec) {
   }
   return programs_.insert(
       std::make_unique<const Program>(*device_, spec, std::move(variants)));
+}
+
+namespace {
+
+/// Whether a failure to prepare is one to build or load the kernel, and not the
+/// caller's mistake or wish.
+bool is_build_failure(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::kUnsupported:
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kCompileFailed:
+    case ErrorCode::kDriver:
+    case ErrorCode::kIo:
+    case ErrorCode::kTimeout:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+const Program* Engine::try_prepare(const KernelSpec& spec) {
+  try {
+    return &prepare(spec);
+  } catch (const Error& error) {
+    if (options_.fallback == FallbackUse::kNever || !is_build_failure(error)) {
+      throw;
+    }
+    try {
+      fallback_.prepare(fallback_kernel(spec));
+    } catch (const Error& none) {
+      throw Error(error.code(),
+                  fmt::format("{}; the fallback cannot stand in: {}",
+                              error.message(), none.message()),
+                  error.log());
+    }
+    log(
+        fmt::format("the kernel of {} cannot be built, the fallback serves it: "
+                    "{}",
+                    spec.op(), error.message()));
+  }
+  unbuildable_.insert(
+      std::make_unique<const Program>(*device_, spec, std::vector<Variant>{}));
+  return nullptr;
 }
 
 const Program& Engine::fixed_program(const KernelSpec& spec,

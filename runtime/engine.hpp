@@ -15,6 +15,7 @@
 #include "logpjit/runtime.hpp"
 #include "runtime/compiler.hpp"
 #include "runtime/device.hpp"
+#include "runtime/fallback/fallback.hpp"
 #include "runtime/launch_table.hpp"
 #include "runtime/program.hpp"
 #include "runtime/program_table.hpp"
@@ -48,6 +49,14 @@ class Engine {
     return prepare(spec);
   }
   const Program& prepare(const KernelSpec& spec);
+  /// The same, or null where calls of `spec` are the fallback's: it is asked
+  /// for, or the kernel cannot be built. Tries to build once; says so once.
+  const Program* find_program(const KernelSpec& spec) {
+    if (options_.fallback == FallbackUse::kAlways) return nullptr;
+    if (const Program* ready = programs_.find(spec)) return ready;
+    return unbuildable_.find(spec) != nullptr ? nullptr : try_prepare(spec);
+  }
+  Fallback& fallback() { return fallback_; }
   /// A program with one fixed configuration.
   const Program& fixed_program(const KernelSpec& spec,
                                const LaunchConfig& config);
@@ -64,11 +73,15 @@ class Engine {
   void log(const std::string& line) const;
 
  private:
+  const Program* try_prepare(const KernelSpec& spec);
+
   Options options_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Compiler> compiler_;
   cache::ImageCache images_;
   ProgramTable programs_;
+  ProgramTable unbuildable_;  ///< programs without a variant
+  Fallback fallback_;
 
   std::mutex fixed_mutex_;
   std::vector<std::unique_ptr<const Program>> fixed_;

@@ -150,6 +150,18 @@ bool parse_never_compile() {
                           *value));
 }
 
+FallbackUse parse_fallback() {
+  const auto value = variable("LOGPJIT_FALLBACK");
+  if (!value) return FallbackUse::kWhenNeeded;
+  if (*value == "never") return FallbackUse::kNever;
+  if (*value == "always") return FallbackUse::kAlways;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("LOGPJIT_FALLBACK is {:?}: it takes \"never\" and "
+                          "\"always\"; unset it to have the fallback where a "
+                          "kernel cannot be built",
+                          *value));
+}
+
 int parse_cpu_threads(int fallback) {
   const auto value = variable("LOGPJIT_CPU_THREADS");
   if (!value) return fallback;
@@ -173,6 +185,7 @@ Options Options::from_environment(LogSink log) {
   options.cache_directory = find_cache_directory(log);
   options.read_only_caches = find_read_only_caches(log);
   options.never_compile = parse_never_compile();
+  options.fallback = parse_fallback();
   options.driver_library = text_or("LOGPJIT_DRIVER", "");
   options.nvrtc_library = text_or("LOGPJIT_NVRTC", "");
   options.library_folders = find_library_folders();

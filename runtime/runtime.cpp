@@ -25,7 +25,7 @@ void Runtime::prepare(std::span<const KernelSpec> specs) {
   std::exception_ptr first_failure;
   for (const KernelSpec& spec : specs) {
     try {
-      engine_->prepare(spec);
+      engine_->find_program(spec);
     } catch (...) {
       if (!first_failure) first_failure = std::current_exception();
     }

@@ -13,8 +13,10 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
+/// Infinities pass: a masked column stays masked, +inf stays visible.
 void soft_cap(Row& row, const RowTransform& transform) {
   for (std::size_t j = 0; j < row.z.size(); ++j) {
+    if (std::isinf(row.z[j])) continue;
     const double ratio = std::tanh(row.z[j] / transform.softcap);
     row.z[j] = transform.softcap * ratio / transform.temperature;
     row.slope[j] = (1 - ratio) * (1 + ratio) / transform.temperature;

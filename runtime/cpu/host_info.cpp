@@ -18,6 +18,7 @@ namespace {
 // As on compute capability 9.0, so that the same configurations fit.
 constexpr std::int64_t kSharedBytesPerBlock = 227 << 10;
 constexpr std::int64_t kSharedBytesPerMultiprocessor = 228 << 10;
+[[maybe_unused]] constexpr const char* kWideTarget = "x86_64-v3-linux";
 
 /// What follows "key :" in a file of such lines; empty if absent.
 std::string read_value(const char* path, std::string_view key) {
@@ -55,10 +56,18 @@ std::string host_target() {
 #if defined(__x86_64__)
   // Fused multiply-adds in hardware: elsewhere each is a call.
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return "x86_64-v3-linux";
+    return kWideTarget;
   }
 #endif
   return fmt::format("{}-linux", machine());
+}
+
+std::vector<std::string> host_targets() {
+  std::vector<std::string> targets{fmt::format("{}-linux", machine())};
+#if defined(__x86_64__)
+  targets.emplace_back(kWideTarget);
+#endif
+  return targets;
 }
 
 DeviceInfo describe_host(int threads) {

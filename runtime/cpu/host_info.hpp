@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "logpjit/device.hpp"
 
@@ -13,6 +14,8 @@ int available_threads();
 
 /// "x86_64-linux", or "x86_64-v3-linux" where the CPU has AVX2 and FMA.
 std::string host_target();
+/// All that a CPU of this machine's kind may be.
+std::vector<std::string> host_targets();
 
 /// `threads` is what the device uses.
 DeviceInfo describe_host(int threads);

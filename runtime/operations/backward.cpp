@@ -1,7 +1,10 @@
 // The gradient from saved statistics: checks, specification, arguments, launch.
 #include "logpjit/operations.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/operations/check_ids.hpp"
+#include "runtime/operations/copied_logits.hpp"
 #include "runtime/operations/gradient.hpp"
+#include "runtime/operations/start.hpp"
 
 namespace logpjit {
 namespace {
@@ -22,15 +25,18 @@ const float* saved(DeviceId device, Named argument, bool wanted,
   return static_cast<const float*>(argument.tensor.data);
 }
 
-}  // namespace
+/// A checked call.
+struct Made {
+  RowSpace space;
+  KernelSpec spec{};
+  device::RowGradientArguments arguments{};
+};
 
-void backward(Runtime& runtime, const RowBackward& call, CUstream_st* stream) {
-  runtime::Engine& engine = runtime.engine();
-  const DeviceId device = engine.device().info().id;
+Made check(DeviceId device, const RowBackward& call) {
   runtime::check_matrix(kOp, device, {"logits", call.logits});
-  RowSpace space(kOp, device, call.logits, call.row_index);
-
-  KernelSpec spec;
+  Made made{.space = RowSpace(kOp, device, call.logits, call.row_index)};
+  RowSpace& space = made.space;
+  KernelSpec& spec = made.spec;
   spec.pass = Pass::kBackward;
   spec.logits = call.logits.dtype;
   spec.vocab = runtime::check_vocab(kOp, call.logits, call.vocab);
@@ -39,7 +45,7 @@ void backward(Runtime& runtime, const RowBackward& call, CUstream_st* stream) {
   spec.store =
       call.gradient.accumulate ? GradStore::kAccumulate : GradStore::kWrite;
 
-  device::RowGradientArguments arguments{};
+  device::RowGradientArguments& arguments = made.arguments;
   arguments.logits = call.logits.data;
   arguments.rows = space.rows_argument(space.add_matrix("logits", call.logits));
   const runtime::IdsArgument ids = runtime::check_ids(
@@ -74,8 +80,35 @@ void backward(Runtime& runtime, const RowBackward& call, CUstream_st* stream) {
   arguments.gradient_columns = call.logits.shape[call.logits.rank - 1];
   arguments.row_count = space.rows();
   spec.rows = space.map();
-  if (space.rows() == 0) return;
-  engine.program(spec).launch(space.rows(), stream, arguments);
+  return made;
+}
+
+void run(runtime::Engine& engine, const RowBackward& call,
+         runtime::CopiedLogits& copy, CUstream_st* stream) {
+  const Made made = check(engine.device().info().id, call);
+  const std::int64_t chunk =
+      runtime::checked_chunk(kOp, engine, made.spec, call.options);
+  if (call.options.validate) {
+    runtime::check_range(kOp, engine.device(), {"ids", call.ids},
+                         made.spec.vocab, call.ignore_id);
+    runtime::check_range(kOp, engine.device(), {"row_index", call.row_index},
+                         made.arguments.rows.limit, 0);
+  }
+  copy.start({{"gradient", call.gradient.tensor}});
+  runtime::start(engine, made.spec, call.options, chunk, made.space.rows(),
+                 stream, made.arguments);
+}
+
+}  // namespace
+
+void backward(Runtime& runtime, const RowBackward& call, CUstream_st* stream) {
+  runtime::Engine& engine = runtime.engine();
+  runtime::CopiedLogits copy(kOp, engine, call.options,
+                             {{"logits", call.logits}}, call.vocab, stream);
+  if (!copy.needed()) return run(engine, call, copy, stream);
+  RowBackward contiguous = call;
+  contiguous.logits = copy.view(0);
+  run(engine, contiguous, copy, stream);
 }
 
 }  // namespace logpjit

@@ -103,7 +103,7 @@ void check_dtype(std::string_view op, Named argument,
                      fmt::join(names, " or ")));
 }
 
-void check_matrix(std::string_view op, DeviceId device, Named argument) {
+void check_matrix_form(std::string_view op, DeviceId device, Named argument) {
   check_tensor(op, device, argument);
   check_dtype(op, argument, {DType::kFp32, DType::kBf16, DType::kFp16});
   const TensorView& tensor = argument.tensor;
@@ -112,13 +112,19 @@ void check_matrix(std::string_view op, DeviceId device, Named argument) {
            fmt::format("shape {} is neither [N, V] nor [B, S, V]",
                        shape_text(tensor)));
   }
+  if (tensor.shape[tensor.rank - 1] == 0) refuse(op, argument.name, "V is 0");
+}
+
+void check_matrix(std::string_view op, DeviceId device, Named argument) {
+  check_matrix_form(op, device, argument);
+  const TensorView& tensor = argument.tensor;
   const int last = tensor.rank - 1;
-  if (tensor.shape[last] == 0) refuse(op, argument.name, "V is 0");
   if (tensor.strides[last] != 1 && tensor.shape[last] > 1) {
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("{}: {}: stride {} along the vocabulary; rows must "
                             "be contiguous: copy the tensor first "
-                            "(.contiguous() in PyTorch)",
+                            "(.contiguous() in PyTorch), or ask for "
+                            "options.copy_strided",
                             op, argument.name, tensor.strides[last]));
   }
 }

@@ -27,8 +27,11 @@ struct Named {
 void check_tensor(std::string_view op, DeviceId device, Named argument);
 void check_dtype(std::string_view op, Named argument,
                  std::initializer_list<DType> allowed);
-/// Logits, teacher and gradients: floating point, [N, V] or [B, S, V], unit
-/// stride along V (Error{kUnsupported} with advice otherwise).
+/// Logits, teacher and gradients: floating point, [N, V] or [B, S, V], V above
+/// 0. Strides are not looked at.
+void check_matrix_form(std::string_view op, DeviceId device, Named argument);
+/// The same with a unit stride along V (Error{kUnsupported} with advice
+/// otherwise).
 void check_matrix(std::string_view op, DeviceId device, Named argument);
 void check_contiguous(std::string_view op, Named argument);
 void check_finite_positive(std::string_view op, std::string_view argument,

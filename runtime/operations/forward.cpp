@@ -4,6 +4,9 @@
 #include <array>
 
 #include "runtime/operations/check.hpp"
+#include "runtime/operations/check_ids.hpp"
+#include "runtime/operations/copied_logits.hpp"
+#include "runtime/operations/start.hpp"
 
 namespace logpjit {
 namespace {
@@ -110,15 +113,50 @@ RowValuesCall check_values(std::string_view op, DeviceId device,
   return made;
 }
 
+void validate_rows(std::string_view op, Engine& engine, const RowForward& call,
+                   const RowValuesCall& made) {
+  if (!call.options.validate) return;
+  check_range(op, engine.device(), {"ids", call.ids}, made.spec.vocab,
+              call.ignore_id);
+  check_range(op, engine.device(), {"row_index", call.row_index},
+              made.arguments.rows.limit, 0);
+}
+
 }  // namespace runtime
+
+namespace {
+
+constexpr std::string_view kOp = "forward";
+
+void run(runtime::Engine& engine, const RowForward& call,
+         runtime::CopiedLogits& copy, CUstream_st* stream) {
+  runtime::RowValuesCall made =
+      runtime::check_values(kOp, engine.device().info().id, call);
+  made.spec.rows = made.space.map();
+  const std::int64_t chunk =
+      runtime::checked_chunk(kOp, engine, made.spec, call.options);
+  runtime::validate_rows(kOp, engine, call, made);
+  copy.start({{"logp", call.logp},
+              {"entropy", call.entropy},
+              {"lse", call.lse},
+              {"squares", call.squares},
+              {"argmax", call.argmax},
+              {"max", call.max},
+              {"sum", call.sum}});
+  runtime::start(engine, made.spec, call.options, chunk, made.space.rows(),
+                 stream, made.arguments);
+}
+
+}  // namespace
 
 void forward(Runtime& runtime, const RowForward& call, CUstream_st* stream) {
   runtime::Engine& engine = runtime.engine();
-  runtime::RowValuesCall made =
-      runtime::check_values("forward", engine.device().info().id, call);
-  made.spec.rows = made.space.map();
-  if (made.space.rows() == 0) return;
-  engine.program(made.spec).launch(made.space.rows(), stream, made.arguments);
+  runtime::CopiedLogits copy(kOp, engine, call.options,
+                             {{"logits", call.logits}}, call.vocab, stream);
+  if (!copy.needed()) return run(engine, call, copy, stream);
+  RowForward contiguous = call;
+  contiguous.logits = copy.view(0);
+  run(engine, contiguous, copy, stream);
 }
 
 void launch(const Kernel& kernel, const RowForward& call, CUstream_st* stream) {
@@ -130,6 +168,11 @@ void launch(const Kernel& kernel, const RowForward& call, CUstream_st* stream) {
     runtime::refuse("launch", "kernel",
                     "was made for '" + program.spec().text() +
                         "', the call is '" + made.spec.text() + "'");
+  }
+  if (call.options.validate || call.options.copy_strided ||
+      call.options.fallback) {
+    runtime::refuse("launch", "options",
+                    "a kernel that is held only launches; use forward");
   }
   if (made.space.rows() == 0) return;
   program.launch(made.space.rows(), stream, made.arguments);

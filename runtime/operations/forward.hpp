@@ -21,4 +21,8 @@ struct RowValuesCall {
 RowValuesCall check_values(std::string_view op, DeviceId device,
                            const RowForward& call);
 
+/// When the call asks for it: ids and row numbers, read from the device.
+void validate_rows(std::string_view op, Engine& engine, const RowForward& call,
+                   const RowValuesCall& made);
+
 }  // namespace logpjit::runtime

@@ -4,7 +4,10 @@
 #include "logpjit/operations.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/operations/check.hpp"
+#include "runtime/operations/check_ids.hpp"
+#include "runtime/operations/copied_logits.hpp"
 #include "runtime/operations/gradient.hpp"
+#include "runtime/operations/start.hpp"
 #include "runtime/operations/transform.hpp"
 
 namespace logpjit {
@@ -92,6 +95,32 @@ CheckedInputs check_inputs(std::string_view op, DeviceId device,
   return made;
 }
 
+/// A call with its strided inputs as the copies that it asks for.
+template <typename Call>
+void with_copies(std::string_view op, Runtime& runtime, const Call& call,
+                 CUstream_st* stream,
+                 void (*run)(runtime::Engine&, const Call&,
+                             runtime::CopiedLogits&, CUstream_st*)) {
+  runtime::Engine& engine = runtime.engine();
+  runtime::CopiedLogits copy(
+      op, engine, call.options,
+      {{"student", call.inputs.student}, {"teacher", call.inputs.teacher}},
+      call.inputs.vocab, stream);
+  if (!copy.needed()) return run(engine, call, copy, stream);
+  Call contiguous = call;
+  contiguous.inputs.student = copy.view(0);
+  contiguous.inputs.teacher = copy.view(1);
+  run(engine, contiguous, copy, stream);
+}
+
+void validate_index(std::string_view op, runtime::Engine& engine,
+                    const KlInputs& inputs, const CallOptions& options,
+                    const CheckedInputs& made) {
+  if (!options.validate) return;
+  runtime::check_range(op, engine.device(), {"row_index", inputs.row_index},
+                       made.a.rows.limit, 0);
+}
+
 /// A per-row fp32 tensor, contiguous.
 float* row_tensor(std::string_view op, DeviceId device, Named argument,
                   RowSpace& space) {
@@ -130,11 +159,9 @@ GradientBuffer check_buffer(std::string_view op, DeviceId device,
           side.logits.shape[side.logits.rank - 1]};
 }
 
-}  // namespace
-
-void kl_forward(Runtime& runtime, const KlForward& call, CUstream_st* stream) {
+void run_forward(runtime::Engine& engine, const KlForward& call,
+                 runtime::CopiedLogits& copy, CUstream_st* stream) {
   constexpr std::string_view kOp = "kl_forward";
-  runtime::Engine& engine = runtime.engine();
   const DeviceId device = engine.device().info().id;
   const Sides sides = sides_of(call);
   CheckedInputs made = check_inputs(kOp, device, call.inputs, sides);
@@ -153,14 +180,18 @@ void kl_forward(Runtime& runtime, const KlForward& call, CUstream_st* stream) {
       {{"student", call.inputs.student}, {"teacher", call.inputs.teacher}});
   arguments.row_count = space.rows();
   made.spec.rows = space.map();
-  if (space.rows() == 0) return;
-  engine.program(made.spec).launch(space.rows(), stream, arguments);
+  const std::int64_t chunk =
+      runtime::checked_chunk(kOp, engine, made.spec, call.options);
+  validate_index(kOp, engine, call.inputs, call.options, made);
+  copy.start(
+      {{"kl", call.kl}, sides.a.max, sides.a.sum, sides.b.max, sides.b.sum});
+  runtime::start(engine, made.spec, call.options, chunk, space.rows(), stream,
+                 arguments);
 }
 
-void kl_backward(Runtime& runtime, const KlBackward& call,
-                 CUstream_st* stream) {
+void run_backward(runtime::Engine& engine, const KlBackward& call,
+                  runtime::CopiedLogits& copy, CUstream_st* stream) {
   constexpr std::string_view kOp = "kl_backward";
-  runtime::Engine& engine = runtime.engine();
   const DeviceId device = engine.device().info().id;
   const Sides sides = sides_of(call);
   CheckedInputs made = check_inputs(kOp, device, call.inputs, sides);
@@ -211,8 +242,24 @@ void kl_backward(Runtime& runtime, const KlBackward& call,
   arguments.gradient_b_columns = b.columns;
   arguments.row_count = space.rows();
   made.spec.rows = space.map();
-  if (space.rows() == 0) return;
-  engine.program(made.spec).launch(space.rows(), stream, arguments);
+  const std::int64_t chunk =
+      runtime::checked_chunk(kOp, engine, made.spec, call.options);
+  validate_index(kOp, engine, call.inputs, call.options, made);
+  copy.start({{"student_gradient", call.student_gradient.tensor},
+              {"teacher_gradient", call.teacher_gradient.tensor}});
+  runtime::start(engine, made.spec, call.options, chunk, space.rows(), stream,
+                 arguments);
+}
+
+}  // namespace
+
+void kl_forward(Runtime& runtime, const KlForward& call, CUstream_st* stream) {
+  with_copies("kl_forward", runtime, call, stream, run_forward);
+}
+
+void kl_backward(Runtime& runtime, const KlBackward& call,
+                 CUstream_st* stream) {
+  with_copies("kl_backward", runtime, call, stream, run_backward);
 }
 
 }  // namespace logpjit

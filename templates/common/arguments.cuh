@@ -123,6 +123,65 @@ struct KlGradientArguments {
   const float* sum_b;
 };
 
+// --- Kernels that are built with the project: what others are specialised for,
+// they are told.
+
+/// Numbers of element types, as in logpjit::DType.
+constexpr int kFp32 = 0;
+constexpr int kBf16 = 1;
+constexpr int kFp16 = 2;
+constexpr int kInt32 = 3;
+constexpr int kInt64 = 4;
+
+/// Threads of a block. Results depend on it, hence it is one number.
+constexpr int kFallbackBlock = 256;
+/// Shared memory of a block: four floats a thread to fold, or up to 512 ids of
+/// 16 bytes a row and two floats a thread.
+constexpr int kFallbackSharedBytes = 512 * 16 + kFallbackBlock * 4 * 4;
+
+/// The specification of a call, and the rows of it that a launch takes.
+struct FallbackCall {
+  long long vocab;
+  long long first_row;
+  int logits;  ///< element type; A's of a KL
+  int other;   ///< B's
+  int ids;
+  int terms;
+  int accumulate;  ///< 0 or 1
+};
+
+struct FallbackStatisticsArguments {
+  FallbackCall call;
+  RowStatisticsArguments rows;
+};
+struct FallbackGradientArguments {
+  FallbackCall call;
+  RowGradientArguments rows;
+};
+struct FallbackKlStatisticsArguments {
+  FallbackCall call;
+  KlStatisticsArguments rows;
+};
+/// A null gradient is not wanted.
+struct FallbackKlGradientArguments {
+  FallbackCall call;
+  KlGradientArguments rows;
+};
+
+/// Elements of 2 or 4 bytes of [outer, inner, columns] with any strides into
+/// rows of `row_length`.
+struct GatherArguments {
+  const void* from;
+  void* to;
+  long long inner_rows;
+  long long outer_stride;
+  long long inner_stride;
+  long long column_stride;
+  long long columns;
+  long long row_length;
+  int element_bytes;
+};
+
 /// Floors to compare with: `words` 16-byte words of one or two inputs.
 struct FloorArguments {
   const void* first;

@@ -49,13 +49,15 @@ LOGPJIT_DEVICE float capped(float logit, const RowScale& scale) {
 }
 
 /// A gradient with respect to the capped logit as one with respect to the
-/// logit: times 1 - (capped / cap)^2.
+/// logit: times 1 - (capped / cap)^2, or 1 where an infinity passed.
 template <bool kSoftcap>
 LOGPJIT_DEVICE float through_cap(float gradient, float capped_logit,
                                  const RowScale& scale) {
   if constexpr (kSoftcap) {
     const float ratio = divide(capped_logit, scale.cap);
-    return scale.cap != 0.0f ? gradient * fma(-ratio, ratio, 1.0f) : gradient;
+    const bool is_capped =
+        capped_logit - capped_logit == 0.0f && scale.cap != 0.0f;
+    return is_capped ? gradient * fma(-ratio, ratio, 1.0f) : gradient;
   } else {
     return gradient;
   }

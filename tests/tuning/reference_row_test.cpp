@@ -22,6 +22,15 @@ double logp_of(std::vector<double> logits, std::int64_t id) {
   return row_logp(row, row_statistics(row), id);
 }
 
+TEST(ReferenceRow, ASoftcapPassesInfinities) {
+  const Row masked({-kInf, 1, kInf}, {2, 4});
+  EXPECT_EQ(masked.z[0], -kInf);
+  EXPECT_DOUBLE_EQ(masked.z[1], 2 * std::tanh(0.5) / 4);
+  EXPECT_EQ(masked.z[2], kInf);
+  EXPECT_DOUBLE_EQ(masked.slope[0], 0.25);
+  EXPECT_EQ(statistics_of({-kInf, 1}, {2, 1}).live, 1);
+}
+
 TEST(ReferenceRow, ThreeLogitsByHand) {
   // p = (1, 2, 5) / 8.
   const auto row = statistics_of({0, std::log(2), std::log(5)});

@@ -9,12 +9,14 @@
 // All calls start work on `stream` and return; nothing is written but the
 // outputs given. Rows are independent: bits of a row's results depend on its
 // own values alone. Misuse is Error{kInvalidArgument}, naming the member,
-// before anything is launched. A kernel not yet prepared is compiled first.
+// before anything is launched. A kernel not yet prepared is compiled first;
+// where that cannot be done the fallback serves the call (Options::fallback).
 #pragma once
 
 #include <cstdint>
 
 #include "logpjit/api.hpp"
+#include "logpjit/call_options.hpp"
 #include "logpjit/runtime.hpp"
 #include "logpjit/tensor.hpp"
 
@@ -25,7 +27,9 @@ namespace logpjit {
 struct Transform {
   float temperature = 1;      ///< finite and > 0
   TensorView temperatures{};  ///< fp32 per row, instead of `temperature`
-  float softcap = 0;          ///< cap * tanh(x / cap); 0 = none
+  /// cap * tanh(x / cap); 0 = none. Infinite logits pass: a masked column stays
+  /// masked, and +inf makes its row NaN.
+  float softcap = 0;
 };
 
 /// Values and statistics in one read of the logits.
@@ -51,6 +55,8 @@ struct RowForward {
   /// `ignore_id`. Added to, never reset; read it when convenient.
   TensorView out_of_range{};
   std::int64_t ignore_id = -100;
+
+  CallOptions options{};
 };
 
 LOGPJIT_API void forward(Runtime& runtime, const RowForward& call,
@@ -93,6 +99,8 @@ struct RowBackward {
   TensorView squares{};  ///< the forward's value, with `upstream.squares`
   Upstream upstream{};
   Gradient gradient{};
+  std::int64_t ignore_id = -100;  ///< for `options.validate`
+  CallOptions options{};
 };
 
 LOGPJIT_API void backward(Runtime& runtime, const RowBackward& call,
@@ -102,7 +110,8 @@ LOGPJIT_API void backward(Runtime& runtime, const RowBackward& call,
 /// launch, one read and one write, where the row fits on chip; otherwise (CPU
 /// device, several ids, argmax, accumulation, GPUs before compute capability
 /// 9.0) the two launches of `forward` and `backward`, with the same bits.
-/// `values.max` and `values.sum` must be given.
+/// `values.max` and `values.sum` must be given; `values.options` holds for
+/// both.
 struct RowWithGrad {
   RowForward values{};
   Upstream upstream{};
@@ -134,6 +143,7 @@ struct KlForward {
   TensorView student_sum{};
   TensorView teacher_max{};
   TensorView teacher_sum{};
+  CallOptions options{};
 };
 
 LOGPJIT_API void kl_forward(Runtime& runtime, const KlForward& call,
@@ -152,6 +162,7 @@ struct KlBackward {
   TensorView upstream{};  ///< fp32 [N], any stride
   Gradient student_gradient{};
   Gradient teacher_gradient{};
+  CallOptions options{};
 };
 
 LOGPJIT_API void kl_backward(Runtime& runtime, const KlBackward& call,
@@ -159,5 +170,14 @@ LOGPJIT_API void kl_backward(Runtime& runtime, const KlBackward& call,
 
 LOGPJIT_API void forward_with_grad(Runtime& runtime, const RowWithGrad& call,
                                    CUstream_st* stream = nullptr);
+
+/// Bytes of workspace that the call needs: those of the copies it asks for
+/// (rows times row length times element size, each rounded up to 256), and 0
+/// without. Reads the call alone.
+LOGPJIT_API std::size_t workspace_bytes(const RowForward& call);
+LOGPJIT_API std::size_t workspace_bytes(const RowBackward& call);
+LOGPJIT_API std::size_t workspace_bytes(const RowWithGrad& call);
+LOGPJIT_API std::size_t workspace_bytes(const KlForward& call);
+LOGPJIT_API std::size_t workspace_bytes(const KlBackward& call);
 
 }  // namespace logpjit

@@ -15,6 +15,14 @@ namespace logpjit {
 /// thread that uses the Runtime, and must not call back into it.
 using LogSink = std::function<void(const std::string&)>;
 
+/// When calls are served by the fallback: kernels that are built with the
+/// project, slower than specialised ones and of other bits in the last places.
+enum class FallbackUse {
+  kWhenNeeded,  ///< where a kernel cannot be built: no compiler, or it fails
+  kNever,       ///< what cannot be built is an error
+  kAlways,      ///< nothing is compiled
+};
+
 struct LOGPJIT_API Options {
   /// "cpu", "cuda" (= "cuda:0") or "cuda:<i>".
   std::string device = "cuda";
@@ -25,6 +33,7 @@ struct LOGPJIT_API Options {
   std::vector<std::filesystem::path> read_only_caches;
   /// A kernel that is in no cache is Error{kNotCached} instead of a compile.
   bool never_compile = false;
+  FallbackUse fallback = FallbackUse::kWhenNeeded;
 
   /// Explicit library files, tried after copies already in the process.
   std::string driver_library;
@@ -42,10 +51,10 @@ struct LOGPJIT_API Options {
 
   /// Defaults plus what the environment says: LOGPJIT_DEVICE,
   /// LOGPJIT_CACHE_DIR, LOGPJIT_READ_ONLY_CACHES (':'-separated),
-  /// LOGPJIT_COMPILE=never, LOGPJIT_DRIVER, LOGPJIT_NVRTC,
-  /// LOGPJIT_HOST_COMPILER, LOGPJIT_CPU_THREADS,
-  /// LD_LIBRARY_PATH (library folders); the cache directory falls back
-  /// to $XDG_CACHE_HOME/logpjit, then $HOME/.cache/logpjit, then memory only.
+  /// LOGPJIT_COMPILE=never, LOGPJIT_FALLBACK=never|always, LOGPJIT_DRIVER,
+  /// LOGPJIT_NVRTC, LOGPJIT_HOST_COMPILER, LOGPJIT_CPU_THREADS, LD_LIBRARY_PATH
+  /// (library folders); the cache directory falls back to
+  /// $XDG_CACHE_HOME/logpjit, then $HOME/.cache/logpjit, then memory only.
   /// Relative or unusable directories are passed over with a log line.
   static Options from_environment(LogSink log = {});
 };

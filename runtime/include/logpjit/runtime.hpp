@@ -49,7 +49,7 @@ struct Counters {
   std::uint64_t disk_hits = 0;    ///< images read from a writable cache
   std::uint64_t sealed_hits = 0;  ///< images read from a read-only cache
   std::uint64_t rejected = 0;     ///< images a device refused
-  std::uint64_t fallbacks = 0;    ///< calls served by the chunked fallback
+  std::uint64_t fallbacks = 0;    ///< calls served by the fallback
   std::uint64_t loaded = 0;       ///< kernels loaded into the device
 };
 
@@ -69,7 +69,8 @@ class LOGPJIT_API Runtime {
   /// Reads, compiles and loads what calls of these specs will need. Loading
   /// waits for all kernels running in the device's context, so call it before
   /// training starts and before any collective is in flight. Throws the first
-  /// failure after trying all.
+  /// failure after trying all; a kernel that cannot be built is none where the
+  /// fallback serves its calls, but a line in the log.
   void prepare(std::span<const KernelSpec> specs);
 
   /// Prepares one kernel and hands it out, with tuned or default launch

@@ -1,0 +1,37 @@
+// The end of every call: its kernel, or the fallback.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "logpjit/call_options.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/fallback/rows_per_chunk.hpp"
+
+namespace logpjit::runtime {
+
+/// Checks what of `options` is for the launch alone.
+inline std::int64_t checked_chunk(std::string_view op, Engine& engine,
+                                  const KernelSpec& spec,
+                                  const CallOptions& options) {
+  return rows_per_chunk(op, engine.device().info().id.kind, spec.vocab,
+                        options.chunk_rows);
+}
+
+/// Starts the kernel of `spec` for `rows` rows; the fallback where it is asked
+/// for or the kernel cannot be built. Nothing for no rows.
+template <typename Arguments>
+void start(Engine& engine, const KernelSpec& spec, const CallOptions& options,
+           std::int64_t chunk, std::int64_t rows, CUstream_st* stream,
+           const Arguments& arguments) {
+  if (rows == 0) return;
+  if (!options.fallback) {
+    if (const Program* program = engine.find_program(spec)) {
+      return program->launch(rows, stream, arguments);
+    }
+  }
+  engine.fallback().launch(spec, arguments, rows, chunk, stream);
+  engine.count_fallback();
+}
+
+}  // namespace logpjit::runtime
