@@ -11,7 +11,7 @@ namespace logpjit::tests {
 namespace {
 
 class Accuracy : public OnDevice {};
-LOGPJIT_ON_DEVICES(Accuracy);
+LOGPJIT_ON_DEVICES_AND_FALLBACK(Accuracy);
 
 struct Shape {
   DType dtype;

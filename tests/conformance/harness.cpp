@@ -18,7 +18,9 @@ void OnDevice::SetUp() {
   std::unique_ptr<Runtime>& runtime = instance(GetParam());
   if (!runtime) {
     Options options = Options::from_environment();
-    options.device = GetParam();
+    options.device = GetParam().substr(0, GetParam().find('+'));
+    options.fallback =
+        on_fallback() ? FallbackUse::kAlways : FallbackUse::kNever;
     try {
       runtime = std::make_unique<Runtime>(options);
     } catch (const Error& error) {
@@ -27,6 +29,9 @@ void OnDevice::SetUp() {
     }
   }
   runtime_ = runtime.get();
+  if (!on_cpu() && on_fallback() && !runtime::why_no_cuda_images().empty()) {
+    GTEST_SKIP() << "no CUDA fallback: " << runtime::why_no_cuda_images();
+  }
 }
 
 HostMatrix random_matrix(DType dtype, std::int64_t rows, std::int64_t columns,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "logpjit/operations.hpp"
@@ -17,13 +18,17 @@
 namespace logpjit::tests {
 
 /// One runtime per device and process, so that kernels are compiled once.
-/// Skips, with the reason, where there is no such device.
+/// Skips, with the reason, where there is no such device. The parameter is a
+/// device, or a device and "+fallback": all calls are the fallback's.
 class OnDevice : public testing::TestWithParam<std::string> {
  protected:
+  static constexpr std::string_view kFallbackSuffix = "+fallback";
+
   void SetUp() override;
   Runtime& runtime() const { return *runtime_; }
   runtime::Device& device() const { return runtime_->engine().device(); }
-  bool on_cpu() const { return GetParam() == "cpu"; }
+  bool on_cpu() const { return GetParam().starts_with("cpu"); }
+  bool on_fallback() const { return GetParam().ends_with(kFallbackSuffix); }
 
  private:
   static std::unique_ptr<Runtime>& instance(const std::string& name);
@@ -34,6 +39,15 @@ class OnDevice : public testing::TestWithParam<std::string> {
   INSTANTIATE_TEST_SUITE_P(cpu, suite, testing::Values("cpu"),    \
                            [](const auto&) { return "device"; }); \
   INSTANTIATE_TEST_SUITE_P(gpu, suite, testing::Values("cuda"),   \
+                           [](const auto&) { return "device"; })
+
+/// The same, and once more served by the fallback.
+#define LOGPJIT_ON_DEVICES_AND_FALLBACK(suite)                               \
+  LOGPJIT_ON_DEVICES(suite);                                                 \
+  INSTANTIATE_TEST_SUITE_P(fallback, suite, testing::Values("cpu+fallback"), \
+                           [](const auto&) { return "cpu"; });               \
+  INSTANTIATE_TEST_SUITE_P(gpu_fallback, suite,                              \
+                           testing::Values("cuda+fallback"),                 \
                            [](const auto&) { return "device"; })
 
 /// Host values of a tensor, kept as doubles that its dtype holds exactly.
