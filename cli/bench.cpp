@@ -27,6 +27,10 @@ struct Flags {
   std::int64_t vocab = 151936;
   std::int64_t rows = 0;
   std::int64_t rounds = 9;
+  std::int64_t ids_per_row = 1;
+  bool half_ignored = false;
+  bool fallback = false;
+  std::int64_t against_vocab = 0;
   std::string json;
 };
 
@@ -38,6 +42,14 @@ tuning::BenchRequest make_request(const Flags& flags) {
   request.spec = parse_op_flag(flags.op);
   request.spec.logits = parse_float_flag("--dtype", flags.dtype);
   request.spec.vocab = check_positive("--vocab", flags.vocab);
+  request.variant = {
+      .ids_per_row = check_positive("--ids-per-row", flags.ids_per_row),
+      .half_ignored = flags.half_ignored,
+      .fallback = flags.fallback};
+  if (flags.against_vocab != 0) {
+    request.baseline_vocab =
+        check_positive("--against-vocab", flags.against_vocab);
+  }
   request.measure.rounds =
       static_cast<int>(check_positive("--rounds", flags.rounds));
   return request;
@@ -53,22 +65,32 @@ Json to_json(const Timing& timing) {
 
 Json to_json(const DeviceInfo& device, const tuning::BenchRequest& request,
              const BenchResult& result) {
-  return {{"device", device.name},
-          {"software", device.software},
-          {"spec", request.spec.text()},
-          {"rows", request.rows},
-          {"passes", result.passes},
-          {"bytes", result.bytes},
-          {"buffers", result.buffers},
-          {"prepare_ms", result.prepare_ms},
-          {"operation", to_json(result.operation)},
-          {"floor", to_json(result.floor)},
-          {"copy", to_json(result.copy)},
-          {"copy_bytes", result.copy_bytes},
-          {"operation_to_floor", result.to_floor()},
-          {"max_absolute_error", result.accuracy.max_absolute()},
-          {"max_ulp", result.accuracy.max_ulp()},
-          {"correctly_rounded", result.accuracy.correctly_rounded()}};
+  Json document{{"device", device.name},
+                {"software", device.software},
+                {"spec", request.spec.text()},
+                {"rows", request.rows},
+                {"ids_per_row", request.variant.ids_per_row},
+                {"half_ignored", request.variant.half_ignored},
+                {"fallback", request.variant.fallback},
+                {"passes", result.passes},
+                {"bytes", result.bytes},
+                {"buffers", result.buffers},
+                {"prepare_ms", result.prepare_ms},
+                {"operation", to_json(result.operation)},
+                {"floor", to_json(result.floor)},
+                {"copy", to_json(result.copy)},
+                {"copy_bytes", result.copy_bytes},
+                {"operation_to_floor", result.to_floor()},
+                {"peak_workspace_bytes", result.peak_workspace},
+                {"max_absolute_error", result.accuracy.max_absolute()},
+                {"max_ulp", result.accuracy.max_ulp()},
+                {"correctly_rounded", result.accuracy.correctly_rounded()}};
+  if (result.baseline) {
+    document["baseline"] = to_json(*result.baseline);
+    document["baseline"]["spec"] = request.baseline()->text();
+    document["operation_to_baseline"] = result.to_baseline();
+  }
+  return document;
 }
 
 std::vector<std::string> row(std::string what, const Timing& timing,
@@ -78,6 +100,11 @@ std::vector<std::string> row(std::string what, const Timing& timing,
           fmt::format("{:.1f}",
                       gb_per_s(static_cast<double>(bytes), timing.median_ms)),
           fmt::format("{:.3f}", timing.median_ms / floor_ms)};
+}
+
+std::string baseline_text(const tuning::BenchRequest& request) {
+  return fmt::format("one id a row, none ignored, {} columns",
+                     request.baseline()->vocab);
 }
 
 void print_table(const DeviceInfo& device, const tuning::BenchRequest& request,
@@ -92,7 +119,16 @@ void print_table(const DeviceInfo& device, const tuning::BenchRequest& request,
                 result.bytes, floor));
   table.add(row("copy of the logits by the driver", result.copy,
                 result.copy_bytes, floor));
+  if (result.baseline) {
+    table.add({"baseline: " + baseline_text(request),
+               fmt::format("{:.4f}", result.baseline->median_ms),
+               fmt::format("{:.1f} %", 100 * result.baseline->spread), "",
+               fmt::format("{:.3f}", result.baseline->median_ms / floor)});
+  }
   fmt::print("{}", table.text());
+  if (result.baseline) {
+    fmt::print("{:.3f} of the baseline's time\n", result.to_baseline());
+  }
   fmt::print(
       "prepared in {:.1f} ms; against float64 ({} values): error at "
       "most {:.1e}, {:.4f} % correctly rounded\n",
@@ -103,7 +139,10 @@ void print_table(const DeviceInfo& device, const tuning::BenchRequest& request,
 
 int run(const Flags& flags) {
   tuning::BenchRequest request = make_request(flags);
-  Runtime runtime(flags.where.options());
+  Options options = flags.where.options();
+  // What is timed is what was asked for, not what stands in.
+  options.fallback = FallbackUse::kNever;
+  Runtime runtime(options);
   const DeviceInfo& device = runtime.device();
   const bool cpu = device.id.kind == DeviceKind::kCpu;
   request.rows = flags.rows == 0 ? (cpu ? kCpuRows : kGpuRows)
@@ -127,6 +166,13 @@ Action attach_bench(CLI::App& app) {
   add_integer(app, "--vocab", flags->vocab, "Columns; 151936");
   add_integer(app, "--rows", flags->rows, "Rows; 8192, or 16 on the CPU");
   add_integer(app, "--rounds", flags->rounds, "Samples of each; 9");
+  add_integer(app, "--ids-per-row", flags->ids_per_row,
+              "Ids a row, each there twice; 1");
+  app.add_flag("--half-ignored", flags->half_ignored,
+               "Every second row has no id");
+  app.add_flag("--fallback", flags->fallback, "Time the fallback");
+  add_integer(app, "--against-vocab", flags->against_vocab,
+              "Columns of the plain call timed beside it");
   app.add_option("--json", flags->json, "Also write the report to this file");
   flags->where.attach_cache(app);
   return [flags] { return run(*flags); };

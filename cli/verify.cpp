@@ -26,6 +26,7 @@ struct Flags {
   DeviceFlags where;
   std::string cases;
   std::string op;
+  bool fallback = false;
   bool json = false;
 };
 
@@ -77,7 +78,10 @@ int verify(const Flags& flags) {
   tuning::VerifyOptions options;
   if (!flags.op.empty()) options.op = parse_op_flag(flags.op);
   const auto cases = selected_cases(flags, options);
-  Runtime runtime(flags.where.options());
+  Options where = flags.where.options();
+  // What is verified is what was asked for, not what stands in.
+  where.fallback = flags.fallback ? FallbackUse::kAlways : FallbackUse::kNever;
+  Runtime runtime(where);
   if (runtime.device().id.kind == DeviceKind::kCpu) {
     options.most_logits = tuning::kMostLogitsOnCpu;
   }
@@ -108,6 +112,7 @@ Action attach_verify(CLI::App& app) {
   app.add_option("--cases", flags->cases,
                  "Case file; the built-in cases when absent");
   app.add_option("--op", flags->op, "Only this operation");
+  app.add_flag("--fallback", flags->fallback, "Verify the fallback");
   flags->where.attach_cache(app);
   app.add_flag("--json", flags->json, "Print one JSON document");
   return [flags] { return verify(*flags); };

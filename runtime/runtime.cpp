@@ -21,11 +21,25 @@ Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 
 const DeviceInfo& Runtime::device() const { return engine_->device().info(); }
 
+namespace {
+
+/// Readies what calls of `spec` will launch.
+void prepare_one(runtime::Engine& engine, const KernelSpec& spec) {
+  if (engine.find_program(spec) != nullptr) return;
+  runtime::Fallback& fallback = engine.fallback();
+  fallback.prepare(runtime::fallback_kernel(spec));
+  if (spec.pass == Pass::kWithGrad) {
+    fallback.prepare(runtime::FallbackKernel::kStatistics);
+  }
+}
+
+}  // namespace
+
 void Runtime::prepare(std::span<const KernelSpec> specs) {
   std::exception_ptr first_failure;
   for (const KernelSpec& spec : specs) {
     try {
-      engine_->find_program(spec);
+      prepare_one(*engine_, spec);
     } catch (...) {
       if (!first_failure) first_failure = std::current_exception();
     }

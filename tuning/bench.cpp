@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "logpjit/error.hpp"
@@ -16,12 +17,13 @@ namespace logpjit::tuning {
 
 std::unique_ptr<BenchSubject> make_subject(Runtime& runtime,
                                            const KernelSpec& spec,
-                                           std::int64_t rows) {
+                                           std::int64_t rows,
+                                           const BenchVariant& variant) {
   if (!has(spec.terms, Terms::kKl)) {
-    return make_row_subject(runtime, spec, rows);
+    return make_row_subject(runtime, spec, rows, variant);
   }
   if (spec.pass != Pass::kWithGrad) {
-    return make_kl_subject(runtime, spec, rows);
+    return make_kl_subject(runtime, spec, rows, variant);
   }
   throw Error(ErrorCode::kUnsupported,
               fmt::format("{} cannot be timed: no operation computes it; time "
@@ -29,9 +31,34 @@ std::unique_ptr<BenchSubject> make_subject(Runtime& runtime,
                           spec.op()));
 }
 
+namespace {
+
+/// The least free memory that is seen while the operation runs, against before.
+std::int64_t peak_workspace(runtime::Device& device, BenchSubject& subject) {
+  constexpr int kReadings = 50;
+  const std::size_t before = device.free_bytes();
+  std::size_t least = before;
+  subject.start(nullptr, 0);
+  for (int i = 0; i < kReadings; ++i) {
+    least = std::min(least, device.free_bytes());
+  }
+  device.synchronize();
+  return static_cast<std::int64_t>(before - least);
+}
+
+}  // namespace
+
+std::optional<KernelSpec> BenchRequest::baseline() const {
+  KernelSpec plain = spec;
+  plain.vocab = baseline_vocab.value_or(spec.vocab);
+  if (plain == spec && variant == BenchVariant{}) return std::nullopt;
+  return plain;
+}
+
 BenchResult bench(Runtime& runtime, const BenchRequest& request) {
   runtime::Device& device = runtime.engine().device();
-  const auto subject = make_subject(runtime, request.spec, request.rows);
+  const auto subject =
+      make_subject(runtime, request.spec, request.rows, request.variant);
   BenchResult result;
   const auto start = std::chrono::steady_clock::now();
   subject->start(nullptr, 0);
@@ -43,13 +70,22 @@ BenchResult bench(Runtime& runtime, const BenchRequest& request) {
   result.passes = subject->passes();
   result.bytes = subject->bytes();
   result.buffers = subject->buffers();
+  // Memory of a CPU is everybody's.
+  if (device.info().id.kind == DeviceKind::kCuda) {
+    result.peak_workspace = peak_workspace(device, *subject);
+  }
+  std::unique_ptr<BenchSubject> baseline;
+  if (const auto plain = request.baseline()) {
+    baseline = make_subject(runtime, *plain, request.rows);
+    baseline->start(nullptr, 0);
+  }
 
   const Floors floors(runtime.engine());
   const std::int64_t shape[] = {request.rows, request.spec.vocab};
   const DeviceTensor from = poisoned_tensor(device, request.spec.logits, shape);
   const DeviceTensor to = poisoned_tensor(device, request.spec.logits, shape);
   result.copy_bytes = 2 * static_cast<std::int64_t>(from.bytes());
-  const Work works[] = {
+  std::vector<Work> works = {
       [&](CUstream_st* stream, int turn) { subject->start(stream, turn); },
       [&](CUstream_st* stream, int turn) {
         subject->start_floor(floors, stream, turn);
@@ -57,10 +93,15 @@ BenchResult bench(Runtime& runtime, const BenchRequest& request) {
       [&](CUstream_st* stream, int) {
         device.copy(to.view.data, from.view.data, from.bytes(), stream);
       }};
+  if (baseline) {
+    works.emplace_back(
+        [&](CUstream_st* stream, int turn) { baseline->start(stream, turn); });
+  }
   const auto timings = measure(device, works, request.measure);
   result.operation = timings[0];
   result.floor = timings[1];
   result.copy = timings[2];
+  if (baseline) result.baseline = timings[3];
   return result;
 }
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "logpjit/kernel_spec.hpp"
 #include "logpjit/runtime.hpp"
 #include "tuning/accuracy.hpp"
+#include "tuning/bench_subject.hpp"
 #include "tuning/measure.hpp"
 
 namespace logpjit::tuning {
@@ -14,7 +16,14 @@ namespace logpjit::tuning {
 struct BenchRequest {
   KernelSpec spec;  ///< terms, pass, dtypes and vocab
   std::int64_t rows = 0;
+  BenchVariant variant;
+  /// Columns of the baseline; absent = those of `spec`.
+  std::optional<std::int64_t> baseline_vocab;
   MeasureOptions measure;
+
+  /// The plain call that this one is compared with in the same rounds: one id
+  /// a row, none ignored, specialised kernels. Nothing when it is that itself.
+  std::optional<KernelSpec> baseline() const;
 };
 
 struct BenchResult {
@@ -26,8 +35,14 @@ struct BenchResult {
   Timing floor;  ///< plain kernels over the same bytes
   Timing copy;   ///< the driver's copy of the logits: one read, one write
   std::int64_t copy_bytes = 0;
+  std::optional<Timing> baseline;
+  /// Device memory that went while the operation ran, its tensors aside.
+  std::int64_t peak_workspace = 0;
   Accuracy accuracy;  ///< of the first output or the gradient, on a few rows
 
+  double to_baseline() const {
+    return operation.median_ms / baseline->median_ms;
+  }
   double to_floor() const { return operation.median_ms / floor.median_ms; }
 };
 

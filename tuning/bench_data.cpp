@@ -56,19 +56,24 @@ std::vector<DeviceTensor> random_logits(runtime::Device& device, DType dtype,
   return tensors;
 }
 
-std::int64_t spread_id(std::int64_t row, std::int64_t vocab) {
-  return row * kIdStep % vocab;
+std::int64_t SpreadIds::id(std::int64_t row, std::int64_t k) const {
+  if (half_ignored && row % 2 == 1) return -100;
+  const std::int64_t place = per_row == 1 ? row : row * per_row + k / 2;
+  return place * kIdStep % vocab;
 }
 
 DeviceTensor spread_ids(runtime::Device& device, std::int64_t rows,
-                        std::int64_t vocab) {
-  std::vector<std::int64_t> ids;
+                        const SpreadIds& ids) {
+  std::vector<std::int64_t> numbers;
   for (std::int64_t row = 0; row < rows; ++row) {
-    ids.push_back(spread_id(row, vocab));
+    for (std::int64_t k = 0; k < ids.per_row; ++k) {
+      numbers.push_back(ids.id(row, k));
+    }
   }
-  const std::int64_t shape[] = {rows};
+  std::vector<std::int64_t> shape{rows};
+  if (ids.per_row > 1) shape.push_back(ids.per_row);
   return upload(device, DType::kInt64, shape,
-                std::as_bytes(std::span<const std::int64_t>(ids)));
+                std::as_bytes(std::span<const std::int64_t>(numbers)));
 }
 
 DeviceTensor constant_rows(runtime::Device& device, std::int64_t rows,
@@ -81,7 +86,7 @@ DeviceTensor constant_rows(runtime::Device& device, std::int64_t rows,
 }
 
 FetchedRows fetch_rows(runtime::Device& device, const DeviceTensor& logits,
-                       std::int64_t rows) {
+                       std::int64_t rows, const SpreadIds& ids) {
   const std::int64_t vocab = logits.view.shape[1];
   FetchedRows fetched;
   fetched.bytes.resize(static_cast<std::size_t>(rows * vocab) *
@@ -92,9 +97,9 @@ FetchedRows fetch_rows(runtime::Device& device, const DeviceTensor& logits,
       problem_of(TensorView::contiguous(fetched.bytes.data(), logits.view.dtype,
                                         {rows, vocab}),
                  vocab);
-  fetched.problem.ids_per_row = 1;
-  fetched.problem.id = [vocab](std::int64_t row, std::int64_t) {
-    return spread_id(row, vocab);
+  fetched.problem.ids_per_row = ids.per_row;
+  fetched.problem.id = [ids](std::int64_t row, std::int64_t k) {
+    return ids.id(row, k);
   };
   return fetched;
 }

@@ -16,22 +16,30 @@ std::vector<DeviceTensor> random_logits(runtime::Device& device, DType dtype,
                                         std::int64_t rows, std::int64_t vocab,
                                         unsigned seed);
 
-/// int64 [rows], spread over the vocabulary: row's is `spread_id`.
+/// Ids spread over the vocabulary; with several a row every one is there twice,
+/// and every second row may have none (-100).
+struct SpreadIds {
+  std::int64_t vocab = 1;
+  std::int64_t per_row = 1;
+  bool half_ignored = false;
+
+  std::int64_t id(std::int64_t row, std::int64_t k) const;
+};
+/// int64 [rows], or [rows, per_row] when there are several.
 DeviceTensor spread_ids(runtime::Device& device, std::int64_t rows,
-                        std::int64_t vocab);
-std::int64_t spread_id(std::int64_t row, std::int64_t vocab);
+                        const SpreadIds& ids);
 
 /// fp32 [rows], all the same.
 DeviceTensor constant_rows(runtime::Device& device, std::int64_t rows,
                            double value);
 
 /// The first rows of a tensor, fetched, and the reference's problem on them
-/// with `spread_id` ids.
+/// with these ids.
 struct FetchedRows {
   std::vector<std::byte> bytes;
   Problem problem;
 };
 FetchedRows fetch_rows(runtime::Device& device, const DeviceTensor& logits,
-                       std::int64_t rows);
+                       std::int64_t rows, const SpreadIds& ids = {});
 
 }  // namespace logpjit::tuning

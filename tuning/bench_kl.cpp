@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "logpjit/error.hpp"
 #include "logpjit/operations.hpp"
 #include "runtime/engine.hpp"
 #include "tuning/bench_data.hpp"
@@ -16,7 +17,8 @@ constexpr unsigned kTeacherSeed = 21;
 
 class KlSubject final : public BenchSubject {
  public:
-  KlSubject(Runtime& runtime, const KernelSpec& spec, std::int64_t rows);
+  KlSubject(Runtime& runtime, const KernelSpec& spec, std::int64_t rows,
+            bool fallback);
 
   void start(CUstream_st* stream, int turn) override;
   void start_floor(const Floors& floors, CUstream_st* stream,
@@ -54,7 +56,7 @@ class KlSubject final : public BenchSubject {
 };
 
 KlSubject::KlSubject(Runtime& runtime, const KernelSpec& spec,
-                     std::int64_t rows)
+                     std::int64_t rows, bool fallback)
     : runtime_(runtime),
       device_(runtime.engine().device()),
       spec_(spec),
@@ -71,6 +73,8 @@ KlSubject::KlSubject(Runtime& runtime, const KernelSpec& spec,
   values_.student_sum = add_output();
   values_.teacher_max = add_output();
   values_.teacher_sum = add_output();
+  values_.options.fallback = fallback;
+  gradients_.options = values_.options;
   if (!has_gradient()) return;
   const std::int64_t shape[] = {rows, spec.vocab};
   gradient_ = poisoned_tensor(device_, spec.logits, shape);
@@ -146,8 +150,12 @@ Accuracy KlSubject::check() {
 
 std::unique_ptr<BenchSubject> make_kl_subject(Runtime& runtime,
                                               const KernelSpec& spec,
-                                              std::int64_t rows) {
-  return std::make_unique<KlSubject>(runtime, spec, rows);
+                                              std::int64_t rows,
+                                              const BenchVariant& variant) {
+  if (variant.ids_per_row != 1 || variant.half_ignored) {
+    throw Error(ErrorCode::kUnsupported, "a divergence has no ids to vary");
+  }
+  return std::make_unique<KlSubject>(runtime, spec, rows, variant.fallback);
 }
 
 }  // namespace logpjit::tuning

@@ -11,6 +11,7 @@ namespace logpjit::tuning {
 /// specification's pass says.
 std::unique_ptr<BenchSubject> make_kl_subject(Runtime& runtime,
                                               const KernelSpec& spec,
-                                              std::int64_t rows);
+                                              std::int64_t rows,
+                                              const BenchVariant& variant);
 
 }  // namespace logpjit::tuning

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "logpjit/error.hpp"
 #include "logpjit/operations.hpp"
 #include "runtime/engine.hpp"
 #include "tuning/bench_data.hpp"
@@ -27,16 +28,19 @@ constexpr TermRow kTerms[] = {
 
 class RowSubject final : public BenchSubject {
  public:
-  RowSubject(Runtime& runtime, const KernelSpec& spec, std::int64_t rows);
+  RowSubject(Runtime& runtime, const KernelSpec& spec, std::int64_t rows,
+             const BenchVariant& variant);
 
   void start(CUstream_st* stream, int turn) override;
   void start_floor(const Floors& floors, CUstream_st* stream,
                    int turn) override;
   Accuracy check() override;
   std::string_view passes() const override {
+    if (ids_of_rows_.half_ignored) return "1 read of half the rows";
     return has_gradient() ? "1 read, 1 write" : "1 read";
   }
   std::int64_t bytes() const override {
+    if (ids_of_rows_.half_ignored) return logits_bytes() / 2;
     return logits_bytes() * (has_gradient() ? 2 : 1);
   }
   int buffers() const override { return static_cast<int>(logits_.size()); }
@@ -46,7 +50,7 @@ class RowSubject final : public BenchSubject {
   std::int64_t logits_bytes() const {
     return static_cast<std::int64_t>(logits_.front().bytes());
   }
-  TensorView add_output(DType dtype);
+  TensorView add_output(DType dtype, std::int64_t per_row = 1);
   void check_values(Problem& problem, Accuracy& accuracy);
   void check_gradient(Problem& problem, Accuracy& accuracy);
 
@@ -54,6 +58,7 @@ class RowSubject final : public BenchSubject {
   runtime::Device& device_;
   KernelSpec spec_;
   std::int64_t rows_;
+  SpreadIds ids_of_rows_;
   std::vector<DeviceTensor> logits_;
   DeviceTensor ids_;
   DeviceTensor ones_;
@@ -63,20 +68,35 @@ class RowSubject final : public BenchSubject {
 };
 
 RowSubject::RowSubject(Runtime& runtime, const KernelSpec& spec,
-                       std::int64_t rows)
+                       std::int64_t rows, const BenchVariant& variant)
     : runtime_(runtime),
       device_(runtime.engine().device()),
       spec_(spec),
       rows_(rows),
+      ids_of_rows_{spec.vocab, variant.ids_per_row, variant.half_ignored},
       logits_(random_logits(device_, spec.logits, rows, spec.vocab, kSeed)),
-      ids_(spread_ids(device_, rows, spec.vocab)),
+      ids_(spread_ids(device_, rows, ids_of_rows_)),
       ones_(constant_rows(device_, rows, 1)) {
+  if (variant.half_ignored && has_gradient()) {
+    throw Error(ErrorCode::kUnsupported,
+                "ignored rows are timed in a forward only: a gradient is "
+                "written for them too");
+  }
   call_.values.logits = logits_.front().view;
+  call_.values.options.fallback = variant.fallback;
   if (has(spec.terms, Terms::kLogp)) call_.values.ids = ids_.view;
   for (const TermRow& row : kTerms) {
     if (!has(spec.terms, row.term)) continue;
-    call_.values.*row.output = add_output(DType::kFp32);
-    call_.upstream.*row.upstream = ones_.view;
+    const bool by_id = row.term == Terms::kLogp && variant.ids_per_row > 1;
+    TensorView ones = ones_.view;
+    if (by_id) {
+      ones.rank = 2;
+      ones.shape[1] = variant.ids_per_row;
+      ones.strides[1] = 0;
+    }
+    call_.values.*row.output =
+        add_output(DType::kFp32, by_id ? variant.ids_per_row : 1);
+    call_.upstream.*row.upstream = ones;
   }
   if (has(spec.terms, Terms::kArgmax)) {
     call_.values.argmax = add_output(DType::kInt64);
@@ -90,8 +110,9 @@ RowSubject::RowSubject(Runtime& runtime, const KernelSpec& spec,
   if (spec.pass == Pass::kBackward) forward(runtime, call_.values);
 }
 
-TensorView RowSubject::add_output(DType dtype) {
-  const std::int64_t shape[] = {rows_};
+TensorView RowSubject::add_output(DType dtype, std::int64_t per_row) {
+  std::vector<std::int64_t> shape{rows_};
+  if (per_row > 1) shape.push_back(per_row);
   outputs_.push_back(poisoned_tensor(device_, dtype, shape));
   return outputs_.back().view;
 }
@@ -114,7 +135,8 @@ void RowSubject::start(CUstream_st* stream, int turn) {
                        .entropy = call.values.entropy,
                        .squares = call.values.squares,
                        .upstream = call.upstream,
-                       .gradient = call.gradient},
+                       .gradient = call.gradient,
+                       .options = call.values.options},
                       stream);
   }
 }
@@ -127,7 +149,7 @@ void RowSubject::start_floor(const Floors& floors, CUstream_st* stream,
     floors.copy.launch(stream, from, nullptr, gradient_.view.data,
                        logits_bytes());
   } else {
-    floors.read.launch(stream, from, nullptr, nullptr, logits_bytes());
+    floors.read.launch(stream, from, nullptr, nullptr, bytes());
   }
 }
 
@@ -139,7 +161,9 @@ void RowSubject::check_values(Problem& problem, Accuracy& accuracy) {
                               right.squares};
     for (std::size_t t = 0; t < std::size(kTerms); ++t) {
       if (!has(spec_.terms, kTerms[t].term)) continue;
-      accuracy.add(values[static_cast<std::size_t>(row)], by_term[t],
+      const std::int64_t width =
+          kTerms[t].term == Terms::kLogp ? ids_of_rows_.per_row : 1;
+      accuracy.add(values[static_cast<std::size_t>(row * width)], by_term[t],
                    DType::kFp32);
       break;
     }
@@ -154,7 +178,12 @@ void RowSubject::check_gradient(Problem& problem, Accuracy& accuracy) {
   for (std::size_t t = 0; t < std::size(kTerms); ++t) {
     if (has(spec_.terms, kTerms[t].term)) terms[t]->assign(count, 1);
   }
-  const FetchedRows gradient = fetch_rows(device_, gradient_, problem.rows);
+  if (!upstream.logp.empty()) {
+    upstream.logp.assign(count * static_cast<std::size_t>(ids_of_rows_.per_row),
+                         1);
+  }
+  const FetchedRows gradient =
+      fetch_rows(device_, gradient_, problem.rows, ids_of_rows_);
   std::vector<double> values;
   for (std::int64_t row = 0; row < problem.rows; ++row) {
     const auto right = reference_gradient(problem, upstream, row);
@@ -168,8 +197,8 @@ void RowSubject::check_gradient(Problem& problem, Accuracy& accuracy) {
 Accuracy RowSubject::check() {
   start(nullptr, 0);
   device_.synchronize();
-  FetchedRows fetched =
-      fetch_rows(device_, logits_.front(), std::min(rows_, kCheckedRows));
+  FetchedRows fetched = fetch_rows(device_, logits_.front(),
+                                   std::min(rows_, kCheckedRows), ids_of_rows_);
   Accuracy accuracy;
   if (has_gradient()) {
     check_gradient(fetched.problem, accuracy);
@@ -183,8 +212,9 @@ Accuracy RowSubject::check() {
 
 std::unique_ptr<BenchSubject> make_row_subject(Runtime& runtime,
                                                const KernelSpec& spec,
-                                               std::int64_t rows) {
-  return std::make_unique<RowSubject>(runtime, spec, rows);
+                                               std::int64_t rows,
+                                               const BenchVariant& variant) {
+  return std::make_unique<RowSubject>(runtime, spec, rows, variant);
 }
 
 }  // namespace logpjit::tuning

@@ -24,6 +24,15 @@ struct Floors {
         triad(engine, "floor_triad") {}
 };
 
+/// How the ids lie and who computes.
+struct BenchVariant {
+  /// When more than one, every id is there twice.
+  std::int64_t ids_per_row = 1;
+  bool half_ignored = false;  ///< every second row has no id (forward only)
+  bool fallback = false;
+  bool operator==(const BenchVariant&) const = default;
+};
+
 /// Owns its tensors. For one thread.
 class BenchSubject {
  public:
@@ -48,6 +57,7 @@ class BenchSubject {
 /// Error{kUnsupported} for an operation that cannot be timed.
 std::unique_ptr<BenchSubject> make_subject(Runtime& runtime,
                                            const KernelSpec& spec,
-                                           std::int64_t rows);
+                                           std::int64_t rows,
+                                           const BenchVariant& variant = {});
 
 }  // namespace logpjit::tuning

@@ -28,6 +28,29 @@ TEST(Bench, ReportsTimesAndAccuracy) {
   EXPECT_LT(report["max_absolute_error"].get<double>(), 1e-5);
 }
 
+TEST(Bench, VariantsBesideThePlainCall) {
+  const testing::TemporaryDirectory folder;
+  const auto file = folder.path() / "bench.json";
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{"--ids-per-row", "8", "--op", "logp_backward"},
+        {"--half-ignored", "--op", "logp"},
+        {"--fallback", "--op", "kl", "--against-vocab", "1001"}}) {
+    SCOPED_TRACE(flags[0]);
+    std::vector<std::string> words{
+        "bench", "--device", "cpu", "--vocab", "1000",       "--rows",
+        "4",     "--rounds", "2",   "--json",  file.string()};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const auto result = run_logpjit(shared_cache(), words);
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("of the baseline's time"));
+    std::ifstream in(file);
+    const auto report = nlohmann::json::parse(in);
+    EXPECT_GT(report["operation_to_baseline"].get<double>(), 0);
+    EXPECT_EQ(report["peak_workspace_bytes"], 0);
+    EXPECT_LT(report["max_absolute_error"].get<double>(), 1e-2);
+  }
+}
+
 TEST(Bench, BadSizes) {
   for (const char* flag : {"--rows", "--vocab", "--rounds"}) {
     const auto result =

@@ -104,5 +104,16 @@ TEST(VerifyBuiltIn, TheProjectsOwnCasesHold) {
   EXPECT_EQ(document["failed"], 0) << document.dump(1);
 }
 
+TEST(VerifyBuiltIn, TheyHoldOnTheFallbackWithoutACompiler) {
+  const auto result = run_logpjit("",
+                                  {"verify", "--device", "cpu", "--fallback",
+                                   "--op", "logp+entropy_backward", "--json"},
+                                  {"LOGPJIT_HOST_COMPILER=/nonexistent/c++"});
+  ASSERT_EQ(result.code, 0) << result.out << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_GE(document["passed"].get<int>(), 1) << document.dump(1);
+  EXPECT_EQ(document["failed"], 0) << document.dump(1);
+}
+
 }  // namespace
 }  // namespace logpjit::cli

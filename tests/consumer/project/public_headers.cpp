@@ -1,11 +1,13 @@
 // Uses what each public header declares, so that a symbol the library forgot to
 // export fails to link.
 #include <logpjit/api.hpp>
+#include <logpjit/call_options.hpp>
 #include <logpjit/device.hpp>
 #include <logpjit/dtype.hpp>
 #include <logpjit/error.hpp>
 #include <logpjit/kernel_spec.hpp>
 #include <logpjit/launch_config.hpp>
+#include <logpjit/operations.hpp>
 #include <logpjit/options.hpp>
 #include <logpjit/runtime.hpp>
 #include <logpjit/tensor.hpp>
@@ -24,7 +26,10 @@ std::string uses_every_header() {
   logpjit::Runtime runtime(options);
   const logpjit::Kernel kernel = runtime.kernel(spec.value(), config);
   runtime.prepare({&*spec, 1});
-  return config.text() + spec->text() + spec->op() + runtime.device().name +
+  logpjit::RowForward call;
+  call.options.copy_strided = true;
+  return std::to_string(logpjit::workspace_bytes(call)) + config.text() +
+         spec->text() + spec->op() + runtime.device().name +
          kernel.spec().op() + kernel.config(view.leading(1)).text() +
          std::string(1, static_cast<char>(runtime.counters().compiled));
 }
