@@ -47,7 +47,7 @@ TEST(Bench, VariantsBesideThePlainCall) {
     const auto report = nlohmann::json::parse(in);
     EXPECT_GT(report["operation_to_baseline"].get<double>(), 0);
     EXPECT_EQ(report["peak_workspace_bytes"], 0);
-    EXPECT_LT(report["max_absolute_error"].get<double>(), 1e-2);
+    EXPECT_LT(report["max_absolute_error"].get<double>(), 2e-2);
   }
 }
 
