@@ -94,7 +94,7 @@ std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
   const bool heavy = spec.softcap || has(spec.terms, Terms::kSquares) ||
                      spec.store == GradStore::kAccumulate;
   if (hits) {
-    return {{.config = block_config(256, 3, 8)}};
+    return {{.config = block_config(128, 8, 4)}};
   }
   const bool roomy = is_newer(device) || (spec.logits == DType::kFp32 &&
                                           has(spec.terms, Terms::kEntropy));
@@ -130,8 +130,9 @@ std::optional<LaunchConfig> fused_config(const KernelSpec& spec,
       // 800 threads leave 72 registers each: enough for plain terms.
       const bool plain = !has(spec.terms, Terms::kEntropy) &&
                          !has(spec.terms, Terms::kSquares) && !spec.softcap;
-      const bool wide =
-          cluster == 1 && plain && spec.aligned && spec.logits != DType::kFp32;
+      const bool wide = plain && spec.aligned && !spec.temperature &&
+                        spec.logits != DType::kFp32 &&
+                        device::span_tiles(spec.vocab) <= 4;
       const bool taking_turns = plain && !spec.aligned && !spec.temperature &&
                                 spec.logits != DType::kFp32 &&
                                 device::segment_count(spec.vocab) > 1;
@@ -160,12 +161,13 @@ std::vector<RowChoice> kl_statistics_choices(const KernelSpec& spec,
   const bool heavy =
       spec.softcap || spec.temperature || !spec.aligned || is_newer(device);
   const int block = spec.vocab <= device::kTileColumns / 2 ? 128 : 256;
-  const bool several_spans =
-      device::segment_tiles(spec.vocab) % device::kl_span_tiles(spec.vocab) ==
-          0 &&
-      device::segment_tiles(spec.vocab) > device::kl_span_tiles(spec.vocab);
-  return {{.config = block_config(block, heavy ? 2 : 4,
-                                  heavy || several_spans ? 1 : 2)}};
+  // Two lanes at a time where their words and a second span leave room.
+  const int span = device::kl_span_tiles(spec.vocab);
+  const int tiles = device::segment_tiles(spec.vocab);
+  const bool roomy = !heavy && spec.logits != DType::kFp32 &&
+                     spec.other != DType::kFp32 &&
+                     (tiles == span || tiles % span != 0);
+  return {{.config = block_config(block, heavy ? 2 : 4, roomy ? 2 : 1)}};
 }
 
 std::vector<RowChoice> kl_gradient_choices(const KernelSpec& spec,

@@ -90,9 +90,11 @@ struct Chunk {
     }
   }
 
-  /// gradient = of_column(logit), column by column.
-  template <typename OfColumn>
-  LOGPJIT_DEVICE void write_columns(OfColumn&& of_column) const {
+  /// gradient = of_column(logit), column by column; `meanwhile` is called while
+  /// the logits are on their way, before anything is stored.
+  template <typename Meanwhile, typename OfColumn>
+  LOGPJIT_DEVICE void write_columns(Meanwhile&& meanwhile,
+                                    OfColumn&& of_column) const {
     const CachePolicy keep = keep_policy();
     const bool match = matches();
     Word raw[kFlight];
@@ -103,6 +105,7 @@ struct Chunk {
         raw[i] = load_with(keep, reinterpret_cast<const Word*>(row + column));
       }
     }
+    meanwhile();
     const CachePolicy evict = evict_policy();
     LOGPJIT_UNROLL
     for (int i = 0; i < kFlight; ++i) {
@@ -149,17 +152,18 @@ struct Chunk {
       logit = widen(row[target]);
       old = old_at(target);
     }
-    write_columns(of_column);
+    write_columns([] {}, of_column);
     if (mine) put(target, old, of_target(logit));
   }
 
-  /// The same with several targets: once all columns are written,
-  /// `rewrite_targets` gets a function (column, old value, gradient) to store
-  /// with. Every thread of the block calls it.
-  template <typename OfColumn, typename Rewrite>
-  LOGPJIT_DEVICE void rewrite(OfColumn&& of_column,
+  /// The same with several targets, which `collect` looks up while the logits
+  /// are on their way: once all columns are written, `rewrite_targets` gets a
+  /// function (column, old value, gradient) to store with. Every thread of the
+  /// block calls it.
+  template <typename Collect, typename OfColumn, typename Rewrite>
+  LOGPJIT_DEVICE void rewrite(Collect&& collect, OfColumn&& of_column,
                               Rewrite&& rewrite_targets) const {
-    write_columns(of_column);
+    write_columns(collect, of_column);
     sync_threads();
     rewrite_targets(
         [&](i64 column, float old, float value) { put(column, old, value); });

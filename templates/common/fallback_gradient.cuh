@@ -53,7 +53,7 @@ struct FallbackGradient {
         if (gain != 0.0f) sums[1] = 1.0f;
       }
     }
-    fold_block(sums, shared_memory<float>(kHitBytes), thread,
+    fold_block(sums, shared_memory<float>(kIdTableAt), thread,
                [](int, float a, float b) { return a + b; });
     upstream.logp = sums[0];
     bool live = sums[1] != 0.0f;

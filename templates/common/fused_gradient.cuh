@@ -185,8 +185,8 @@ struct FusedGradient {
                           const FusedRow<Shape>& row, u32 row_number,
                           RingPlace& place) const {
     const i64 id = inputs.id;
-    const GradientTask task = gradient_task<Id, Shape::kVocab, kTerms, false>(
-        inputs, args.values.ids, 1, args.upstream, row.at, thread);
+    const GradientTask task =
+        gradient_task<Shape::kVocab, kTerms, false>(inputs, 1, thread);
     const RowScale scale = row.scale(args);
     const int lead = row.lead();
     const bool has_id = (kTerms & kTermLogp) != 0 && is_live<Shape::kVocab>(id);

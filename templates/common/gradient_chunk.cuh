@@ -31,8 +31,12 @@ struct GradientChunk {
                        element_offset(args.rows, row_at);
     const RowChunk chunk{row, gradient, number, thread};
     if (number == chunks - 1) chunk.clear_padding(args.gradient_columns);
-    const GradientTask task = gradient_task<Id, kVocab, kTerms, kManyIds>(
-        inputs, args.ids, args.ids_per_row, args.upstream, at, thread);
+    if constexpr (kHasHits) {
+      load_ids<Id, kVocab, kBlock>(args.ids, args.upstream.logp,
+                                   args.ids_per_row, at, thread);
+    }
+    const GradientTask task = gradient_task<kVocab, kTerms, kManyIds>(
+        inputs, args.ids_per_row, thread);
     if (task.live && inputs.max != -infinity()) {
       write(chunk, at, task, inputs);
     } else {
@@ -53,7 +57,7 @@ struct GradientChunk {
                                                coefficients, scale);
     };
     if constexpr (kHasHits) {
-      write_hits(chunk, at, coefficients, scale, of_column);
+      write_hits(chunk, coefficients, scale, of_column);
     } else {
       chunk.write(of_column, task.target, [&](float logit) {
         return target_gradient<kTerms, kSoftcap>(capped<kSoftcap>(logit, scale),
@@ -64,15 +68,17 @@ struct GradientChunk {
   }
 
   template <typename OfColumn>
-  LOGPJIT_DEVICE void write_hits(const RowChunk& chunk, RowPosition at,
+  LOGPJIT_DEVICE void write_hits(const RowChunk& chunk,
                                  const RowGradient& coefficients,
                                  const RowScale& scale,
                                  OfColumn&& of_column) const {
     HitList list = hit_list();
-    collect_hits<Logit, Id, kVocab, kAccumulate, kBlock>(
-        list, args, chunk.row, chunk.gradient, at, chunk.first_column(),
-        chunk.end_column(), thread);
-    chunk.rewrite(of_column, [&](auto&& store) {
+    const auto collect = [&] {
+      collect_hits<Logit, kAccumulate, kBlock>(
+          list, static_cast<int>(args.ids_per_row), chunk.row, chunk.gradient,
+          chunk.first_column(), chunk.end_column(), thread);
+    };
+    chunk.rewrite(collect, of_column, [&](auto&& store) {
       for (int i = thread; i < list.count; i += kBlock) {
         bool first;
         const float gain = sum_gains(list, i, first);

@@ -22,23 +22,20 @@ struct HitList {
 };
 
 LOGPJIT_DEVICE HitList hit_list() {
-  return {shared_memory<Hit>(0), shared_memory<u32>(kHitBytes), 0};
+  return {shared_memory<Hit>(0), shared_memory<u32>(kHitCountsAt), 0};
 }
 
-/// Collects the live ids in [first, last). Every thread of the block calls it.
-template <typename Logit, typename Id, i64 kVocab, bool kAccumulate, int kBlock>
-LOGPJIT_DEVICE void collect_hits(HitList& list,
-                                 const RowGradientArguments& args,
-                                 const Logit* row, const Logit* gradient,
-                                 RowPosition at, i64 first, i64 last,
+/// Collects the table's columns in [first, last). Every thread of the block
+/// calls it.
+template <typename Logit, bool kAccumulate, int kBlock>
+LOGPJIT_DEVICE void collect_hits(HitList& list, int ids, const Logit* row,
+                                 const Logit* gradient, i64 first, i64 last,
                                  int thread) {
-  const float* upstream = static_cast<const float*>(args.upstream.logp.data) +
-                          element_offset(args.upstream.logp, at);
-  for (i64 base = 0; base < args.ids_per_row; base += kBlock) {
-    const i64 k = base + thread;
-    i64 id = -1;
-    if (k < args.ids_per_row) id = load_id<Id>(args.ids, at, k);
-    const bool mine = is_live<kVocab>(id) && id >= first && id < last;
+  const IdTable table = id_table();
+  for (int base = 0; base < ids; base += kBlock) {
+    const int k = base + thread;
+    const i32 column = k < ids ? table.columns[k] : -1;
+    const bool mine = column >= 0 && column >= first && column < last;
     const u32 votes = ballot(mine);
     if (thread % 32 == 0) {
       list.warp_counts[thread / 32] = static_cast<u32>(count_bits(votes));
@@ -53,8 +50,8 @@ LOGPJIT_DEVICE void collect_hits(HitList& list,
     if (mine) {
       const u32 before = votes & ((1u << (thread % 32)) - 1u);
       list.hits[place + count_bits(before)] = {
-          static_cast<i32>(id), upstream[k * args.upstream.logp.item_stride],
-          widen(row[id]), kAccumulate ? widen(gradient[id]) : 0.0f};
+          column, table.gains[k], widen(row[column]),
+          kAccumulate ? widen(gradient[column]) : 0.0f};
     }
     sync_threads();
   }

@@ -32,8 +32,9 @@ LOGPJIT_DEVICE void raise(KlState& state, float max_a, float max_b,
   const float base_b = anchor(max_b);
   const float exponent_a = (state.max_a - anchor(max_a)) * scale_a.to_log2;
   const float shift_b = shift_of(state.max_b, base_b, scale_b.to_log2);
-  const float factor_a = exp2_approx(exponent_a);
-  const float factor_b = exp2_approx((state.max_b - base_b) * scale_b.to_log2);
+  const float factor_a = exp2_centered(exponent_a);
+  const float factor_b =
+      exp2_centered((state.max_b - base_b) * scale_b.to_log2);
   state.cross = factor_a * fma(bounded_exponent(exponent_a) - shift_b,
                                state.sum_a, state.cross);
   state.sum_a *= factor_a;

@@ -82,10 +82,14 @@ constexpr int group_chunk_count(long long vocab, int chunk_groups) {
 constexpr int kKlMembers = 5;
 constexpr int kKlSweepBytes = (kTreeWarps + kLanes) * kKlMembers * 4;
 
-/// Shared memory for the ids that fall into one chunk: at most 512 of 16
-/// bytes, then a count for each warp.
-constexpr int kHitBytes = 512 * 16;
-constexpr int hit_list_bytes(int block) { return kHitBytes + block / 32 * 4; }
+/// Shared memory for a row's ids, at most 512: those that fall into one chunk,
+/// 16 bytes each, then column and gain of all, then a count for each warp.
+constexpr int kMostIds = 512;
+constexpr int kIdTableAt = kMostIds * 16;
+constexpr int kHitCountsAt = kIdTableAt + kMostIds * 8;
+constexpr int hit_list_bytes(int block) {
+  return kHitCountsAt + block / 32 * 4;
+}
 
 /// The fused kernel's rows in flight between forward and gradient warps.
 constexpr int kRowBuffers = 16;

@@ -50,7 +50,7 @@ LOGPJIT_DEVICE float bounded_exponent(float exponent) {
 template <int kTerms>
 LOGPJIT_DEVICE void raise(RowState& state, float max, float to_log2) {
   const float exponent = (state.max - anchor(max)) * to_log2;
-  const float factor = exp2_approx(exponent);
+  const float factor = exp2_centered(exponent);
   if constexpr ((kTerms & kTermEntropy) != 0) {
     state.weight =
         factor * fma(bounded_exponent(exponent), state.sum, state.weight);

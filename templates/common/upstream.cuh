@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/gradient.cuh"
+#include "common/layout.cuh"
 
 namespace logpjit::device {
 
@@ -22,22 +23,43 @@ struct GradientTask {
   bool live;   ///< false: the gradient row is zeros and is not read
 };
 
-/// Sum of the live ids' upstream gradients, and whether any is not 0. The order
-/// depends on K alone: lane l of a warp adds k = l, l + 32, ..., then the lanes
-/// fold. Every warp does the same.
-template <typename Id, i64 kVocab>
-LOGPJIT_DEVICE bool sum_upstream(const VectorArgument& ids,
-                                 const VectorArgument& gradients, i64 count,
-                                 RowPosition at, int thread, float& total) {
+/// A row's ids and upstream gradients in shared memory, in id order.
+struct IdTable {
+  i32* columns;  ///< -1 for an ignored id
+  float* gains;  ///< 0 for an ignored id
+};
+LOGPJIT_DEVICE IdTable id_table() {
+  return {shared_memory<i32>(kIdTableAt),
+          shared_memory<float>(kIdTableAt + kMostIds * 4)};
+}
+
+/// Fills the table. Every thread of the block calls it.
+template <typename Id, i64 kVocab, int kBlock>
+LOGPJIT_DEVICE void load_ids(const VectorArgument& ids,
+                             const VectorArgument& gradients, i64 count,
+                             RowPosition at, int thread) {
+  const IdTable table = id_table();
   const float* upstream =
       static_cast<const float*>(gradients.data) + element_offset(gradients, at);
+  for (i64 k = thread; k < count; k += kBlock) {
+    const i64 id = load_id<Id>(ids, at, k);
+    const float gain = upstream[k * gradients.item_stride];
+    table.columns[k] = is_live<kVocab>(id) ? static_cast<i32>(id) : -1;
+    table.gains[k] = is_live<kVocab>(id) ? gain : 0.0f;
+  }
+  sync_threads();
+}
+
+/// Sum of the table's gains, and whether any is not 0. The order depends on K
+/// alone: lane l of a warp adds k = l, l + 32, ..., then the lanes fold. Every
+/// warp does the same.
+LOGPJIT_DEVICE bool sum_upstream(i64 count, int thread, float& total) {
+  const IdTable table = id_table();
   float sum = 0.0f;
   bool any = false;
   for (i64 k = thread % 32; k < count; k += 32) {
-    if (!is_live<kVocab>(load_id<Id>(ids, at, k))) continue;
-    const float gradient = upstream[k * gradients.item_stride];
-    any = any || gradient != 0.0f;
-    sum += gradient;
+    any = any || table.gains[k] != 0.0f;
+    sum += table.gains[k];
   }
   LOGPJIT_UNROLL
   for (int mask = 1; mask < 32; mask *= 2) sum += shuffle_xor(sum, mask);
@@ -103,17 +125,14 @@ LOGPJIT_DEVICE RowInputs load_inputs(const RowGradientArguments& args, i64 n,
 }
 
 /// An upstream gradient of an ignored id counts for nothing, whatever it is.
-template <typename Id, i64 kVocab, int kTerms, bool kManyIds>
-LOGPJIT_DEVICE GradientTask gradient_task(const RowInputs& row,
-                                          const VectorArgument& ids,
-                                          i64 ids_per_row,
-                                          const UpstreamArgument& upstream,
-                                          RowPosition at, int thread) {
+/// Several ids are in the table.
+template <i64 kVocab, int kTerms, bool kManyIds>
+LOGPJIT_DEVICE GradientTask gradient_task(const RowInputs& row, i64 ids_per_row,
+                                          int thread) {
   GradientTask task{row.upstream, -1, false};
   if constexpr ((kTerms & kTermLogp) != 0) {
     if constexpr (kManyIds) {
-      task.live = sum_upstream<Id, kVocab>(ids, upstream.logp, ids_per_row, at,
-                                           thread, task.upstream.logp);
+      task.live = sum_upstream(ids_per_row, thread, task.upstream.logp);
     } else if (is_live<kVocab>(row.id) && row.upstream.logp != 0.0f) {
       task.target = row.id;
       task.live = true;

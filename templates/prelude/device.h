@@ -175,6 +175,12 @@ LOGPJIT_DEVICE float exp2_approx(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// The same without its mean error, which is -5e-8 on an H200: for factors that
+/// multiply one sum again and again. 1 stays 1.
+LOGPJIT_DEVICE float exp2_centered(float x) {
+  const float y = exp2_approx(x);
+  return __fmaf_rn(y, 0x1.acp-25f, y);
+}
 /// The larger, or NaN if either is.
 LOGPJIT_DEVICE float max_nan(float a, float b) {
 #if __CUDA_ARCH__ >= 800

@@ -64,6 +64,7 @@ LOGPJIT_DEVICE void add_relaxed(u64* counter, u64 value);
 LOGPJIT_DEVICE float fma(float a, float b, float c);
 LOGPJIT_DEVICE float divide(float a, float b);
 LOGPJIT_DEVICE float exp2_approx(float x);
+LOGPJIT_DEVICE float exp2_centered(float x);
 LOGPJIT_DEVICE float max_nan(float a, float b);
 LOGPJIT_DEVICE float settled(float value);
 LOGPJIT_DEVICE float max_number(float a, float b);
