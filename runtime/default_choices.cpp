@@ -94,7 +94,7 @@ std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
   const bool heavy = spec.softcap || has(spec.terms, Terms::kSquares) ||
                      spec.store == GradStore::kAccumulate;
   if (hits) {
-    return {{.config = block_config(128, 8, 4)}};
+    return {{.config = block_config(128, 6, 8)}};
   }
   const bool roomy = is_newer(device) || (spec.logits == DType::kFp32 &&
                                           has(spec.terms, Terms::kEntropy));
@@ -176,7 +176,7 @@ std::vector<RowChoice> kl_gradient_choices(const KernelSpec& spec,
                      !spec.aligned || spec.store == GradStore::kAccumulate;
   if (heavy) return {{.config = block_config(256, 2, 1)}};
   const bool wide = spec.logits == DType::kFp32 || spec.other == DType::kFp32;
-  return {{.config = wide ? block_config(128, 5, 4) : block_config(128, 4, 8)}};
+  return {{.config = wide ? block_config(128, 5, 4) : block_config(64, 8, 8)}};
 }
 
 struct ChoiceRow {

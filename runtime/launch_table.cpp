@@ -48,7 +48,7 @@ RowShape gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
       device::chunk_count(spec.vocab, static_cast<int>(size_of(spec.logits)),
                           spec.aligned, block * config.at("flight"));
   const bool hits = spec.many_ids && has(spec.terms, Terms::kLogp);
-  return plain_shape(chunks, block, hits ? device::hit_list_bytes(block) : 0);
+  return plain_shape(chunks, block, hits ? device::kHitListBytes : 0);
 }
 
 RowShape fused_shape(const KernelSpec& spec, const LaunchConfig& config) {

@@ -33,10 +33,11 @@ struct GradientChunk {
     if (number == chunks - 1) chunk.clear_padding(args.gradient_columns);
     if constexpr (kHasHits) {
       load_ids<Id, kVocab, kBlock>(args.ids, args.upstream.logp,
-                                   args.ids_per_row, at, thread);
+                                   static_cast<int>(args.ids_per_row), at,
+                                   thread);
     }
     const GradientTask task = gradient_task<kVocab, kTerms, kManyIds>(
-        inputs, args.ids_per_row, thread);
+        inputs, static_cast<int>(args.ids_per_row), thread);
     if (task.live && inputs.max != -infinity()) {
       write(chunk, at, task, inputs);
     } else {

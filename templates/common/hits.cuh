@@ -31,30 +31,39 @@ template <typename Logit, bool kAccumulate, int kBlock>
 LOGPJIT_DEVICE void collect_hits(HitList& list, int ids, const Logit* row,
                                  const Logit* gradient, i64 first, i64 last,
                                  int thread) {
+  constexpr int kRounds = kMostIds / kBlock;
+  constexpr int kWarps = kBlock / 32;
   const IdTable table = id_table();
-  for (int base = 0; base < ids; base += kBlock) {
-    const int k = base + thread;
-    const i32 column = k < ids ? table.columns[k] : -1;
-    const bool mine = column >= 0 && column >= first && column < last;
-    const u32 votes = ballot(mine);
+  i32 column[kRounds];
+  u32 votes[kRounds];
+  LOGPJIT_UNROLL
+  for (int i = 0; i < kRounds; ++i) {
+    const int k = i * kBlock + thread;
+    column[i] = k < ids ? table.columns[k] : -1;
+    if (column[i] < first || column[i] >= last) column[i] = -1;
+    votes[i] = ballot(column[i] >= 0);
     if (thread % 32 == 0) {
-      list.warp_counts[thread / 32] = static_cast<u32>(count_bits(votes));
+      list.warp_counts[i * kWarps + thread / 32] =
+          static_cast<u32>(count_bits(votes[i]));
     }
-    sync_threads();
+  }
+  sync_threads();
+  LOGPJIT_UNROLL
+  for (int i = 0; i < kRounds; ++i) {
+    if (i * kBlock >= ids) continue;
     int place = list.count;
-    for (int warp = 0; warp < kBlock / 32; ++warp) {
-      const int found = static_cast<int>(list.warp_counts[warp]);
+    for (int warp = 0; warp < kWarps; ++warp) {
+      const int found = static_cast<int>(list.warp_counts[i * kWarps + warp]);
       if (warp < thread / 32) place += found;
       list.count += found;
     }
-    if (mine) {
-      const u32 before = votes & ((1u << (thread % 32)) - 1u);
-      list.hits[place + count_bits(before)] = {
-          column, table.gains[k], widen(row[column]),
-          kAccumulate ? widen(gradient[column]) : 0.0f};
-    }
-    sync_threads();
+    if (column[i] < 0) continue;
+    const u32 before = votes[i] & ((1u << (thread % 32)) - 1u);
+    list.hits[place + count_bits(before)] = {
+        column[i], table.gains[i * kBlock + thread], widen(row[column[i]]),
+        kAccumulate ? widen(gradient[column[i]]) : 0.0f};
   }
+  sync_threads();
 }
 
 /// The sum of the gains at hit `index`'s column, in id order; `first` is false

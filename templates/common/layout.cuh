@@ -83,13 +83,12 @@ constexpr int kKlMembers = 5;
 constexpr int kKlSweepBytes = (kTreeWarps + kLanes) * kKlMembers * 4;
 
 /// Shared memory for a row's ids, at most 512: those that fall into one chunk,
-/// 16 bytes each, then column and gain of all, then a count for each warp.
+/// 16 bytes each, then column and gain of all, then a count for
+/// each 32 ids.
 constexpr int kMostIds = 512;
 constexpr int kIdTableAt = kMostIds * 16;
 constexpr int kHitCountsAt = kIdTableAt + kMostIds * 8;
-constexpr int hit_list_bytes(int block) {
-  return kHitCountsAt + block / 32 * 4;
-}
+constexpr int kHitListBytes = kHitCountsAt + kMostIds / 32 * 4;
 
 /// The fused kernel's rows in flight between forward and gradient warps.
 constexpr int kRowBuffers = 16;

@@ -36,16 +36,28 @@ LOGPJIT_DEVICE IdTable id_table() {
 /// Fills the table. Every thread of the block calls it.
 template <typename Id, i64 kVocab, int kBlock>
 LOGPJIT_DEVICE void load_ids(const VectorArgument& ids,
-                             const VectorArgument& gradients, i64 count,
+                             const VectorArgument& gradients, int count,
                              RowPosition at, int thread) {
   const IdTable table = id_table();
   const float* upstream =
       static_cast<const float*>(gradients.data) + element_offset(gradients, at);
-  for (i64 k = thread; k < count; k += kBlock) {
-    const i64 id = load_id<Id>(ids, at, k);
-    const float gain = upstream[k * gradients.item_stride];
-    table.columns[k] = is_live<kVocab>(id) ? static_cast<i32>(id) : -1;
-    table.gains[k] = is_live<kVocab>(id) ? gain : 0.0f;
+  constexpr int kRounds = kMostIds / kBlock;
+  i64 id[kRounds];
+  float gain[kRounds];
+  LOGPJIT_UNROLL
+  for (int i = 0; i < kRounds; ++i) {
+    const int k = i * kBlock + thread;
+    if (k >= count) continue;
+    id[i] = load_id<Id>(ids, at, k);
+    gain[i] = upstream[k * gradients.item_stride];
+  }
+  LOGPJIT_UNROLL
+  for (int i = 0; i < kRounds; ++i) {
+    const int k = i * kBlock + thread;
+    if (k >= count) continue;
+    const bool live = is_live<kVocab>(id[i]);
+    table.columns[k] = live ? static_cast<i32>(id[i]) : -1;
+    table.gains[k] = live ? gain[i] : 0.0f;
   }
   sync_threads();
 }
@@ -53,11 +65,11 @@ LOGPJIT_DEVICE void load_ids(const VectorArgument& ids,
 /// Sum of the table's gains, and whether any is not 0. The order depends on K
 /// alone: lane l of a warp adds k = l, l + 32, ..., then the lanes fold. Every
 /// warp does the same.
-LOGPJIT_DEVICE bool sum_upstream(i64 count, int thread, float& total) {
+LOGPJIT_DEVICE bool sum_upstream(int count, int thread, float& total) {
   const IdTable table = id_table();
   float sum = 0.0f;
   bool any = false;
-  for (i64 k = thread % 32; k < count; k += 32) {
+  for (int k = thread % 32; k < count; k += 32) {
     any = any || table.gains[k] != 0.0f;
     sum += table.gains[k];
   }
@@ -127,7 +139,7 @@ LOGPJIT_DEVICE RowInputs load_inputs(const RowGradientArguments& args, i64 n,
 /// An upstream gradient of an ignored id counts for nothing, whatever it is.
 /// Several ids are in the table.
 template <i64 kVocab, int kTerms, bool kManyIds>
-LOGPJIT_DEVICE GradientTask gradient_task(const RowInputs& row, i64 ids_per_row,
+LOGPJIT_DEVICE GradientTask gradient_task(const RowInputs& row, int ids_per_row,
                                           int thread) {
   GradientTask task{row.upstream, -1, false};
   if constexpr ((kTerms & kTermLogp) != 0) {
