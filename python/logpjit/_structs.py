@@ -36,6 +36,26 @@ _KL_FORWARD_SIZE = _sized(10, _KL_SCALARS)
 _KL_BACKWARD_SIZE = _sized(13, _KL_SCALARS + 2 * _FLAGS.size)
 
 
+# Byte offsets of pointers within the packed calls.
+FORWARD_LOGITS = BACKWARD_LOGITS = 8
+FORWARD_IDS = BACKWARD_IDS = 8 + TENSOR_BYTES
+_FORWARD_OUTPUTS = 8 + 4 * TENSOR_BYTES + _ROW_SCALARS.size
+_BACKWARD_SAVED = 8 + 4 * TENSOR_BYTES + _VOCAB_TRANSFORM.size
+BACKWARD_GRADIENT = _BACKWARD_SAVED + 8 * TENSOR_BYTES
+
+
+def forward_output(number):
+    return _FORWARD_OUTPUTS + number * TENSOR_BYTES
+
+
+def backward_saved(number):
+    return _BACKWARD_SAVED + number * TENSOR_BYTES
+
+
+def backward_upstream(number):
+    return _BACKWARD_SAVED + (4 + number) * TENSOR_BYTES
+
+
 def tensor(pointer, dtype, shape, strides, kind, index):
     """A logpjit_tensor of rank 1 to 3; strides in elements."""
     rank = len(shape)

@@ -240,3 +240,45 @@ def test_no_rows(device, shape):
     assert logp.shape == shape and entropy.shape == shape
     (logp.sum() + entropy.sum() + logpjit.kl(logits, logits).sum()).backward()
     assert logits.grad.shape == logits.shape
+
+
+def test_the_second_call_of_a_form_gives_the_first_ones_bits(device):
+    """It goes another way: packed beforehand."""
+    logits = logits_of((2, 5, VOCAB), device, torch.bfloat16)
+    other = logits_of((2, 5, VOCAB), device, torch.bfloat16, seed=5)
+    ids = ids_of((2, 5), VOCAB, device)
+    g = logits_of((2, 5), device, seed=3, scale=1)
+
+    def function(x):
+        logp, entropy = logpjit.logprobs_and_entropy(x, ids, temperature=1.7)
+        return logp - entropy
+
+    first = function(logits), gradients(function, g, logits)[0]
+    function(other)
+    again = function(logits), gradients(function, g, logits)[0]
+    uneven = gradients(function, g.mT.contiguous().mT, logits)[0]
+    assert torch.equal(first[0], again[0]) and torch.equal(first[1], again[1])
+    assert torch.equal(first[1], uneven)
+    view = logits[:, :-1]
+    close(
+        logpjit.logprobs(view, ids[:, :-1]), right_logp(view, ids[:, :-1])
+    )
+    for _ in range(2):
+        with pytest.raises(ValueError, match="temperature"):
+            logpjit.logprobs(logits, ids, temperature=-1.0)
+
+
+def test_a_known_form_is_not_checked_again(device, monkeypatch):
+    from logpjit._torch import front
+
+    logits = logits_of((3, VOCAB), device)
+    ids = ids_of((3,), VOCAB, device)
+    right = logpjit.logprobs(logits, ids)
+
+    def refuse(*_):
+        raise AssertionError("went the long way")
+
+    monkeypatch.setattr(front, "_prepared", refuse)
+    assert torch.equal(logpjit.logprobs(logits, ids), right)
+    with pytest.raises(AssertionError, match="long way"):
+        logpjit.logprobs(logits[:2], ids[:2])

@@ -1,5 +1,6 @@
 """Who computes on a device: the library, else torch. Chosen once, logged once."""
 
+import os
 import threading
 
 import torch
@@ -12,6 +13,7 @@ from .kernels import Kernels
 _lock = threading.Lock()
 _chosen = {}
 _reasons = {}
+_forgetting = []
 
 # What another kernel or call could fail with just as well: torch takes over.
 # Wrong arguments, a full GPU and "never compile" are the caller's to hear of.
@@ -74,6 +76,8 @@ def run(device, name, *arguments):
         with _lock:
             if isinstance(_chosen[device], Kernels):
                 _chosen[device] = _fall_back(device, reason)
+                for action in _forgetting:
+                    action()
         getattr(_chosen[device], name)(*arguments)
 
 
@@ -85,9 +89,19 @@ def choices():
     }
 
 
+def on_forget(action):
+    """Calls `action` whenever what was chosen is given up."""
+    _forgetting.append(action)
+
+
 def forget():
     """Chooses anew from now on: after a fork, and in tests."""
     global _lock
     _lock = threading.Lock()
     _chosen.clear()
     _reasons.clear()
+    for action in _forgetting:
+        action()
+
+
+os.register_at_fork(after_in_child=forget)

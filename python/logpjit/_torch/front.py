@@ -4,7 +4,7 @@ graph's operators or, without a gradient, the computation alone."""
 import torch
 
 from .. import _arguments, _structs
-from . import divergence, operators, rows, wrappers
+from . import divergence, operators, plans, rows, wrappers
 from .divergence import Kl, KlOptions
 from .rows import RowOptions, Rows
 
@@ -133,8 +133,26 @@ def _values(
     in_place,
     accumulate,
 ):
+    key = None
+    if (
+        row_index is None
+        and type(temperature) is float
+        and not _is_traced(logits)
+        and (ids is None or type(ids) in _PLAIN)
+    ):
+        key = plans.key_of(
+            logits, ids, terms, temperature, softcap, ignore_index, vocab
+        )
+        options = plans.known(key)
+        if options is not None:
+            if accumulate is not None:
+                _check_accumulate(accumulate, logits, in_place)
+            return _run(
+                logits, ids, None, None, options, accumulate, in_place
+            )
     if not _is_compiling() and type(logits) not in _PLAIN:
         logits, ids = wrappers.unwrap(logits, ids)
+    given = ids
     ids, row_index, temperatures, options = _prepared(
         logits, ids, terms, temperature, softcap, ignore_index, vocab, row_index
     )
@@ -145,7 +163,19 @@ def _values(
                 "in_place, accumulate: not possible where operators are traced "
                 "(torch.compile, export)"
             )
-        return operators.row_values(logits, ids, row_index, temperatures, options)
+        return operators.row_values(
+            logits, ids, row_index, temperatures, options
+        )
+    made = _run(
+        logits, ids, row_index, temperatures, options, accumulate, in_place
+    )
+    # The call went well, so the next one of this form may be quicker.
+    if key is not None and ids is given:
+        plans.remember(key, logits, ids, options)
+    return made
+
+
+def _run(logits, ids, row_index, temperatures, options, accumulate, in_place):
     if logits.requires_grad and torch.is_grad_enabled():
         return Rows.apply(
             logits, ids, row_index, temperatures, options, accumulate, in_place

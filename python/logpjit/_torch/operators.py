@@ -128,7 +128,7 @@ row_forward.register_autograd(_differentiate_rows, setup_context=_save_rows)
 
 def row_values(logits, ids, row_index, temperatures, options):
     """The five results, None where not asked for."""
-    made = row_forward(logits, ids, row_index, temperatures, *options)
+    made = row_forward(logits, ids, row_index, temperatures, *options[:5])
     return tuple(
         value if options.terms & bit else None
         for value, bit in zip(made, rows.VALUE_BITS)

@@ -1,6 +1,6 @@
 """Logp, entropy, log-sum-exp, sum of p^2 and argmax: forward and backward."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -27,6 +27,7 @@ class RowOptions(NamedTuple):
     softcap: float
     vocab: int  # columns that count
     trailing: int  # 1 when ids have a dimension K
+    plan: Any = None  # a RowPlan for tensors of this form
 
     @property
     def saved_rows(self):
@@ -55,6 +56,10 @@ def value_shapes(logits, ids, row_index):
 
 def forward(logits, ids, row_index, temperatures, options, save):
     """(the five results, None where not asked for; saved statistics)."""
+    if options.plan is not None:
+        made = options.plan.forward(logits, ids, save)
+        if made is not None:
+            return made
     device = logits.device
     terms = options.terms
     shapes = value_shapes(logits, ids, row_index)
@@ -106,6 +111,10 @@ def backward(
     in_place=False,
 ):
     """The gradient, into `accumulate` or over the logits when so asked."""
+    if options.plan is not None and accumulate is None and not in_place:
+        made = options.plan.backward(logits, ids, stats, upstream)
+        if made is not None:
+            return made
     if accumulate is not None:
         gradient = accumulate
     elif in_place:
