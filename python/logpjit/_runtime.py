@@ -27,6 +27,9 @@ _SETTINGS = (
 )
 
 
+_FALLBACKS = {None: 0, True: 1, False: 2, "always": 3}
+
+
 @_library.LOG_FUNCTION
 def _log_line(_, line):
     # Called from C: an exception would have nowhere to go.
@@ -137,6 +140,7 @@ def _packed_options(device):
         ctypes.cast(_log_line, ctypes.c_void_p).value,
         bool(chosen.get("never_compile", False)),
         int(chosen.get("cpu_threads", 0)),
+        _FALLBACKS[chosen.get("fallback")],
     )
     return packed, buffers
 
@@ -162,7 +166,7 @@ def parse_device(device):
 
 
 def may_fall_back():
-    return _settings.get("fallback", True)
+    return _settings.get("fallback", True) is not False
 
 
 def configure(**settings):
@@ -174,8 +178,14 @@ def configure(**settings):
     never_compile: a kernel that is in no cache is an Error.
     driver_library, nvrtc_library, host_compiler: files to use.
     compile_timeout_s, cpu_threads: of the CPU device's compiler and executor.
-    fallback: False makes an Error of what torch would compute otherwise.
+    fallback: what computes where a kernel cannot be built: True the library's
+        own slower kernels, and torch where it cannot at all; "always" the former
+        for every call; False neither, an Error.
     """
+    if settings.get("fallback") not in _FALLBACKS:
+        raise ValueError(
+            f"fallback: {settings['fallback']!r} is none of True, False, 'always'"
+        )
     for name, value in settings.items():
         if name not in _SETTINGS:
             raise TypeError(

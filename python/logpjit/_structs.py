@@ -164,11 +164,19 @@ def kl_backward(inputs, values, upstream, student, teacher):
     )
 
 
-def options(texts, timeout, log, never_compile, cpu_threads):
+def options(texts, timeout, log, never_compile, cpu_threads, fallback):
     """`texts`: addresses of device, cache directory, read-only caches, driver,
     NVRTC and host compiler, 0 for what the environment says."""
     return _OPTIONS.pack(
-        _OPTIONS.size, *texts, timeout, log, 0, 1, never_compile, cpu_threads, 0
+        _OPTIONS.size,
+        *texts,
+        timeout,
+        log,
+        0,
+        1,
+        never_compile,
+        cpu_threads,
+        fallback,
     )
 
 

@@ -8,6 +8,13 @@
 namespace logpjit::c_api {
 namespace {
 
+int workspace(const auto& call, uint64_t* bytes) {
+  return guarded([&] {
+    require(bytes, "workspace", "bytes");
+    *bytes = workspace_bytes(call());
+  });
+}
+
 Runtime& runtime_of(logpjit_runtime* runtime, const char* call) {
   require(runtime, call, "runtime");
   return runtime->runtime;
@@ -74,4 +81,48 @@ int logpjit_kl_backward(logpjit_runtime* runtime,
                          logpjit::c_api::kl_backward(kCall, whole(kCall, call)),
                          stream);
   });
+}
+
+int logpjit_forward_workspace(const logpjit_row_forward* call,
+                              uint64_t* bytes) {
+  constexpr const char* kCall = "forward_workspace";
+  return logpjit::c_api::workspace(
+      [&] { return logpjit::c_api::row_forward(kCall, whole(kCall, call)); },
+      bytes);
+}
+
+int logpjit_backward_workspace(const logpjit_row_backward* call,
+                               uint64_t* bytes) {
+  constexpr const char* kCall = "backward_workspace";
+  return logpjit::c_api::workspace(
+      [&] { return logpjit::c_api::row_backward(kCall, whole(kCall, call)); },
+      bytes);
+}
+
+int logpjit_forward_with_grad_workspace(const logpjit_row_forward* values,
+                                        const logpjit_row_gradient* grad,
+                                        uint64_t* bytes) {
+  constexpr const char* kCall = "forward_with_grad_workspace";
+  return logpjit::c_api::workspace(
+      [&] {
+        return logpjit::c_api::row_with_grad(kCall, whole(kCall, values),
+                                             whole(kCall, grad));
+      },
+      bytes);
+}
+
+int logpjit_kl_forward_workspace(const logpjit_kl_forward_call* call,
+                                 uint64_t* bytes) {
+  constexpr const char* kCall = "kl_forward_workspace";
+  return logpjit::c_api::workspace(
+      [&] { return logpjit::c_api::kl_forward(kCall, whole(kCall, call)); },
+      bytes);
+}
+
+int logpjit_kl_backward_workspace(const logpjit_kl_backward_call* call,
+                                  uint64_t* bytes) {
+  constexpr const char* kCall = "kl_backward_workspace";
+  return logpjit::c_api::workspace(
+      [&] { return logpjit::c_api::kl_backward(kCall, whole(kCall, call)); },
+      bytes);
 }

@@ -55,6 +55,26 @@ void set_cache(const logpjit_options& given, Options& options) {
   if (given.never_compile != 0) options.never_compile = true;
 }
 
+void set_fallback(const char* call, int fallback, Options& options) {
+  switch (fallback) {
+    case LOGPJIT_FALLBACK_UNSET:
+      return;
+    case LOGPJIT_FALLBACK_WHEN_NEEDED:
+      options.fallback = FallbackUse::kWhenNeeded;
+      return;
+    case LOGPJIT_FALLBACK_NEVER:
+      options.fallback = FallbackUse::kNever;
+      return;
+    case LOGPJIT_FALLBACK_ALWAYS:
+      options.fallback = FallbackUse::kAlways;
+      return;
+    default:
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("{}: fallback: {} is not between 0 and 3", call,
+                              fallback));
+  }
+}
+
 Options options_of(const char* call, const logpjit_options* caller) {
   logpjit_options given{};
   given.use_environment = 1;
@@ -65,6 +85,7 @@ Options options_of(const char* call, const logpjit_options* caller) {
   }
   options.log = log_sink(given);
   set_cache(given, options);
+  set_fallback(call, given.fallback, options);
   const auto replace = [](const char* text, std::string& value) {
     if (text != nullptr) value = text;
   };

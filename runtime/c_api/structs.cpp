@@ -81,6 +81,18 @@ class Reader {
             .in_place = given.in_place != 0};
   }
 
+  CallOptions options(const logpjit_call_options& given) const {
+    CallOptions made{.validate = given.validate != 0,
+                     .copy_strided = given.copy_strided != 0,
+                     .workspace = {.data = given.workspace_data,
+                                   .bytes = given.workspace_bytes,
+                                   .allocate = given.allocate,
+                                   .context = given.context},
+                     .fallback = given.fallback != 0};
+    if (given.chunk_rows != 0) made.chunk_rows = given.chunk_rows;
+    return made;
+  }
+
   KlInputs kl_inputs(const logpjit_kl_inputs& given) const {
     return {.student = tensor("student", given.student),
             .teacher = tensor("teacher", given.teacher),
@@ -134,7 +146,8 @@ RowForward row_forward(const char* call, const logpjit_row_forward& given) {
           .max = reader.tensor("max", given.max),
           .sum = reader.tensor("sum", given.sum),
           .out_of_range = reader.tensor("out_of_range", given.out_of_range),
-          .ignore_id = given.ignore_id};
+          .ignore_id = given.ignore_id,
+          .options = reader.options(given.options)};
 }
 
 RowBackward row_backward(const char* call, const logpjit_row_backward& given) {
@@ -149,7 +162,9 @@ RowBackward row_backward(const char* call, const logpjit_row_backward& given) {
           .entropy = reader.tensor("entropy", given.entropy),
           .squares = reader.tensor("squares", given.squares),
           .upstream = reader.upstream(given.upstream),
-          .gradient = reader.gradient("gradient", given.gradient)};
+          .gradient = reader.gradient("gradient", given.gradient),
+          .ignore_id = given.ignore_id,
+          .options = reader.options(given.options)};
 }
 
 RowWithGrad row_with_grad(const char* call, const logpjit_row_forward& values,
@@ -167,7 +182,8 @@ KlForward kl_forward(const char* call, const logpjit_kl_forward_call& given) {
           .student_max = reader.tensor("student_max", given.student_max),
           .student_sum = reader.tensor("student_sum", given.student_sum),
           .teacher_max = reader.tensor("teacher_max", given.teacher_max),
-          .teacher_sum = reader.tensor("teacher_sum", given.teacher_sum)};
+          .teacher_sum = reader.tensor("teacher_sum", given.teacher_sum),
+          .options = reader.options(given.options)};
 }
 
 KlBackward kl_backward(const char* call,
@@ -183,7 +199,8 @@ KlBackward kl_backward(const char* call,
           .student_gradient =
               reader.gradient("student_gradient", given.student_gradient),
           .teacher_gradient =
-              reader.gradient("teacher_gradient", given.teacher_gradient)};
+              reader.gradient("teacher_gradient", given.teacher_gradient),
+          .options = reader.options(given.options)};
 }
 
 KernelSpec kernel_spec(const char* call, const logpjit_spec& given) {

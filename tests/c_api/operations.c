@@ -128,6 +128,73 @@ static void test_members(logpjit_runtime* runtime) {
   EXPECT(out.out_of_range == 1);
 }
 
+static void* take(void* context, size_t bytes, logpjit_stream stream) {
+  EXPECT(stream == NULL && bytes > 0 && bytes <= 4096);
+  return context;
+}
+
+/* The options of a call: validation, the copy of strided logits into what the
+   caller gives, the fallback. */
+static void test_call_options(logpjit_runtime* runtime) {
+  const problem given = make_problem();
+  float turned[kVocab * kRows], logp[kRows];
+  for (int i = 0; i < kRows; ++i) {
+    for (int j = 0; j < kVocab; ++j) {
+      turned[j * kRows + i] = given.logits[i * kVocab + j];
+    }
+  }
+  logpjit_row_forward call = LOGPJIT_ROW_FORWARD_INIT;
+  call.logits = matrix_of(turned);
+  call.logits.strides[0] = 1;
+  call.logits.strides[1] = kRows;
+  call.ids = row_vector(given.ids, LOGPJIT_INT64);
+  call.logp = row_vector(logp, LOGPJIT_FP32);
+  call.options.copy_strided = 1;
+  call.options.validate = 1;
+  uint64_t bytes = 0;
+  EXPECT_OK(logpjit_forward_workspace(&call, &bytes));
+  EXPECT(bytes >= sizeof(turned));
+  _Alignas(256) unsigned char space[4096];
+  call.options.allocate = take;
+  call.options.context = space;
+  EXPECT_OK(logpjit_forward(runtime, &call, NULL));
+  call.options.fallback = 1;
+  call.options.chunk_rows = 2;
+  for (int i = 0; i < kRows; ++i) {
+    EXPECT(
+        near(logp[i], reference_logp(given.logits + i * kVocab, given.ids[i])));
+    logp[i] = 7;
+  }
+  EXPECT_OK(logpjit_forward(runtime, &call, NULL));
+  for (int i = 0; i < kRows; ++i) {
+    EXPECT(
+        near(logp[i], reference_logp(given.logits + i * kVocab, given.ids[i])));
+  }
+  call.options.chunk_rows = -1;
+  EXPECT_REFUSAL(logpjit_forward(runtime, &call, NULL),
+                 LOGPJIT_INVALID_ARGUMENT, "chunk");
+  call.options.chunk_rows = 0;
+  const int64_t wrong[kRows] = {4, kVocab, 1};
+  call.ids = row_vector(wrong, LOGPJIT_INT64);
+  EXPECT_REFUSAL(logpjit_forward(runtime, &call, NULL),
+                 LOGPJIT_INVALID_ARGUMENT, "ids");
+
+  // The other calls need none unless they copy.
+  logpjit_row_backward backward = LOGPJIT_ROW_BACKWARD_INIT;
+  logpjit_row_gradient gradient = LOGPJIT_ROW_GRADIENT_INIT;
+  logpjit_kl_forward_call kl = LOGPJIT_KL_FORWARD_INIT;
+  logpjit_kl_backward_call of_kl = LOGPJIT_KL_BACKWARD_INIT;
+  logpjit_row_forward plain = LOGPJIT_ROW_FORWARD_INIT;
+  uint64_t none[4] = {1, 1, 1, 1};
+  EXPECT_OK(logpjit_backward_workspace(&backward, &none[0]));
+  EXPECT_OK(logpjit_forward_with_grad_workspace(&plain, &gradient, &none[1]));
+  EXPECT_OK(logpjit_kl_forward_workspace(&kl, &none[2]));
+  EXPECT_OK(logpjit_kl_backward_workspace(&of_kl, &none[3]));
+  for (int i = 0; i < 4; ++i) EXPECT(none[i] == 0);
+  EXPECT_REFUSAL(logpjit_forward_workspace(&plain, NULL),
+                 LOGPJIT_INVALID_ARGUMENT, "bytes");
+}
+
 static void test_kl(logpjit_runtime* runtime, int32_t direction) {
   const problem given = make_problem();
   float kl[kRows], stats[4][kRows];
@@ -200,6 +267,7 @@ void test_operations(void) {
   test_rows(runtime);
   test_members(runtime);
   test_no_rows(runtime);
+  test_call_options(runtime);
   test_kl(runtime, LOGPJIT_KL_FORWARD);
   test_kl(runtime, LOGPJIT_KL_REVERSE);
   logpjit_runtime_destroy(runtime);

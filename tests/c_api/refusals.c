@@ -109,8 +109,13 @@ static void test_options(void) {
   EXPECT_REFUSAL(logpjit_runtime_create(&options, &runtime),
                  LOGPJIT_INVALID_ARGUMENT, "compile_timeout_s");
 
-  // In no cache, and not to be compiled.
   options.compile_timeout_s = 0;
+  options.fallback = 4;
+  EXPECT_REFUSAL(logpjit_runtime_create(&options, &runtime),
+                 LOGPJIT_INVALID_ARGUMENT, "fallback");
+
+  // In no cache, and not to be compiled.
+  options.fallback = LOGPJIT_FALLBACK_NEVER;
   options.cache_directory = "";
   options.never_compile = 1;
   EXPECT_OK(logpjit_runtime_create(&options, &runtime));

@@ -53,6 +53,15 @@ typedef struct logpjit_runtime logpjit_runtime;
    not call back into it. */
 typedef void (*logpjit_log)(void* user, const char* line);
 
+/* When the kernels that the library carries serve: where another cannot be
+   built, never, or always. */
+typedef enum logpjit_fallback {
+  LOGPJIT_FALLBACK_UNSET = 0,
+  LOGPJIT_FALLBACK_WHEN_NEEDED = 1,
+  LOGPJIT_FALLBACK_NEVER = 2,
+  LOGPJIT_FALLBACK_ALWAYS = 3
+} logpjit_fallback;
+
 /* NULL and 0 leave what the environment says, or without `use_environment` the
    defaults. Lists are separated by ':'. */
 typedef struct logpjit_options {
@@ -69,7 +78,7 @@ typedef struct logpjit_options {
   int32_t use_environment;
   int32_t never_compile; /* what is in no cache is LOGPJIT_NOT_CACHED */
   int32_t cpu_threads;
-  int32_t reserved;
+  int32_t fallback; /* logpjit_fallback */
 } logpjit_options;
 
 #define LOGPJIT_OPTIONS_INIT \
@@ -168,6 +177,19 @@ typedef struct logpjit_gradient {
   int32_t in_place;
 } logpjit_gradient;
 
+/* How one call is carried out: call_options.hpp. Zeros are the defaults. */
+typedef struct logpjit_call_options {
+  int32_t validate;
+  int32_t copy_strided;
+  int32_t fallback;
+  int32_t reserved;
+  int64_t chunk_rows;   /* 0 = as the library sees fit */
+  void* workspace_data; /* or `allocate`, for what copy_strided copies */
+  uint64_t workspace_bytes;
+  void* (*allocate)(void* context, size_t bytes, logpjit_stream stream);
+  void* context;
+} logpjit_call_options;
+
 // ---- Operations: see operations.hpp for shapes and meaning ------------------
 
 typedef struct logpjit_row_forward {
@@ -177,6 +199,7 @@ typedef struct logpjit_row_forward {
   int64_t ignore_id;
   logpjit_transform transform;
   logpjit_tensor logp, entropy, lse, squares, argmax, max, sum, out_of_range;
+  logpjit_call_options options;
 } logpjit_row_forward;
 
 #define LOGPJIT_ROW_FORWARD_INIT                                           \
@@ -194,11 +217,14 @@ typedef struct logpjit_row_backward {
   logpjit_tensor max, sum, entropy, squares;
   logpjit_upstream upstream;
   logpjit_gradient gradient;
+  int64_t ignore_id;
+  logpjit_call_options options;
 } logpjit_row_backward;
 
 #define LOGPJIT_ROW_BACKWARD_INIT                                          \
   {                                                                        \
-    .size = sizeof(logpjit_row_backward), .transform = {.temperature = 1 } \
+    .size = sizeof(logpjit_row_backward), .transform = {.temperature = 1}, \
+    .ignore_id = -100                                                      \
   }
 
 /* What logpjit_forward_with_grad takes besides the forward's members. */
@@ -228,6 +254,7 @@ typedef struct logpjit_kl_forward_call {
   uint64_t size;
   logpjit_kl_inputs inputs;
   logpjit_tensor kl, student_max, student_sum, teacher_max, teacher_sum;
+  logpjit_call_options options;
 } logpjit_kl_forward_call;
 
 typedef struct logpjit_kl_backward_call {
@@ -236,6 +263,7 @@ typedef struct logpjit_kl_backward_call {
   logpjit_tensor kl, student_max, student_sum, teacher_max, teacher_sum;
   logpjit_tensor upstream;
   logpjit_gradient student_gradient, teacher_gradient;
+  logpjit_call_options options;
 } logpjit_kl_backward_call;
 
 #define LOGPJIT_KL_FORWARD_INIT                          \
@@ -269,6 +297,19 @@ LOGPJIT_C_API int logpjit_kl_forward(logpjit_runtime* runtime,
 LOGPJIT_C_API int logpjit_kl_backward(logpjit_runtime* runtime,
                                       const logpjit_kl_backward_call* call,
                                       logpjit_stream stream);
+
+/* Bytes of workspace that a call needs: 0 unless it copies. */
+LOGPJIT_C_API int logpjit_forward_workspace(const logpjit_row_forward* call,
+                                            uint64_t* bytes);
+LOGPJIT_C_API int logpjit_backward_workspace(const logpjit_row_backward* call,
+                                             uint64_t* bytes);
+LOGPJIT_C_API int logpjit_forward_with_grad_workspace(
+    const logpjit_row_forward* values, const logpjit_row_gradient* grad,
+    uint64_t* bytes);
+LOGPJIT_C_API int logpjit_kl_forward_workspace(
+    const logpjit_kl_forward_call* call, uint64_t* bytes);
+LOGPJIT_C_API int logpjit_kl_backward_workspace(
+    const logpjit_kl_backward_call* call, uint64_t* bytes);
 
 // ---- Kernels: what is compiled and loaded ahead of the calls ----------------
 
