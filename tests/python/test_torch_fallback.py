@@ -148,7 +148,7 @@ logits = torch.zeros(2, 300, requires_grad=True)
 for _ in range(2):
     value = logpjit.entropy(logits)
 value.sum().backward()
-print(round(value[0].item(), 4), logpjit.doctor(["cpu"])["torch"]["chosen"])
+print(round(value[0].item(), 4), logpjit.counters(), logpjit.doctor(["cpu"]))
 """
 
 
@@ -163,12 +163,20 @@ def run(settings):
 
 
 def test_a_missing_compiler_still_gives_values():
-    """By the library's own fallback or by torch, said once."""
+    """By the library's own fallback, said once for each kernel."""
     done = run("")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("5.7038")
     said = [line for line in done.stderr.splitlines() if "compiler" in line]
-    assert len(said) == 1, done.stderr
+    assert len(said) == len(set(said)) == 2, done.stderr
+    assert "'fallbacks': 3" in done.stdout
+
+
+def test_without_fallbacks_a_missing_compiler_is_an_error():
+    done = run("'fallback': False")
+    assert done.returncode != 0
+    assert "logpjit._library.Error" in done.stderr
+    assert "/no/such/compiler" in done.stderr
 
 
 def test_torch_takes_over_for_good_and_says_so_once(caplog):
