@@ -144,12 +144,14 @@ def _values(
             logits, ids, terms, temperature, softcap, ignore_index, vocab
         )
         options = plans.known(key)
-        if options is not None:
-            if accumulate is not None:
-                _check_accumulate(accumulate, logits, in_place)
-            return _run(
-                logits, ids, None, None, options, accumulate, in_place
-            )
+        if options is not None and accumulate is None:
+            if logits.requires_grad and torch.is_grad_enabled():
+                return Rows.apply(
+                    logits, ids, None, None, options, None, in_place
+                )
+            made = options.plan.forward(logits, ids, False)
+            if made is not None:
+                return made[0]
     if not _is_compiling() and type(logits) not in _PLAIN:
         logits, ids = wrappers.unwrap(logits, ids)
     given = ids
@@ -186,10 +188,31 @@ def _run(logits, ids, row_index, temperatures, options, accumulate, in_place):
     return values
 
 
-def logprobs(logits, ids, *arguments):
+def logprobs(
+    logits,
+    ids,
+    temperature,
+    softcap,
+    ignore_index,
+    vocab,
+    row_index,
+    in_place,
+    accumulate,
+):
     if ids is None:
         raise TypeError("ids: needed for logp")
-    return _values(logits, ids, _structs.LOGP, *arguments)[0]
+    return _values(
+        logits,
+        ids,
+        _structs.LOGP,
+        temperature,
+        softcap,
+        ignore_index,
+        vocab,
+        row_index,
+        in_place,
+        accumulate,
+    )[0]
 
 
 def row_values(logits, ids, outputs, *arguments):
