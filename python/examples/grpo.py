@@ -13,11 +13,11 @@ the divergence of the policy from the reference.
 import argparse
 import copy
 import json
-import statistics
 import time
 
 import torch
 from decoder import Config, Decoder
+from figures import summary
 
 import logpjit
 
@@ -122,11 +122,6 @@ def train(name, options):
         times.append(took)
         peaks.append(peak)
     return {"loss": losses, "ms": times, "peak_gib": peaks}
-
-
-def summary(found):
-    settled = found["ms"][len(found["ms"]) // 3 :]  # the first steps compile
-    return statistics.median(settled), max(found["peak_gib"])
 
 
 def parse_arguments():

@@ -8,7 +8,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-from grpo import summary  # noqa: E402
+from figures import summary  # noqa: E402
 
 COLOURS = {"eager": "#d1495b", "logpjit": "#00798c"}
 
@@ -31,7 +31,7 @@ def main(source, target):
     )
     for name, style in (("eager", "-"), ("logpjit", "--")):
         curve.plot(found[name]["loss"], style, color=COLOURS[name], label=name)
-    curve.set(title="Loss (the curves lie on each other)", xlabel="step")
+    curve.set(title="Loss", xlabel="step")
     curve.legend(frameon=False)
     curve.spines[["top", "right"]].set_visible(False)
     bars(

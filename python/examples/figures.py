@@ -1,0 +1,9 @@
+"""What is read from the figures of a run."""
+
+import statistics
+
+
+def summary(found):
+    """(milliseconds of a step, peak GiB); the first steps compile."""
+    settled = found["ms"][len(found["ms"]) // 3 :]
+    return statistics.median(settled), max(found["peak_gib"])
