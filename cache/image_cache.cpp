@@ -35,6 +35,26 @@ struct Boarding {
 
 Digest image_digest(const Image& image) { return digest(image.bytes); }
 
+Found compiled(const Key& key, const ImageCache::Compile& compile) {
+  auto image = std::make_shared<const Image>(compile());
+  if (image->bytes.empty()) {
+    throw Error(ErrorCode::kCompileFailed,
+                fmt::format("the compiler reported success but made no code "
+                            "for the kernel\n{}",
+                            key.text()));
+  }
+  return {std::move(image), Origin::kCompiled};
+}
+
+CacheOptions checked(CacheOptions options) {
+  if (options.off && options.never_compile) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "caches are switched off and so is compiling: no kernel could "
+                "ever be had; drop one of the two settings");
+  }
+  return options;
+}
+
 }  // namespace
 
 struct ImageCache::State {
@@ -43,6 +63,7 @@ struct ImageCache::State {
         files(options.files ? *options.files : real_file_system()),
         warnings(options.warn),
         pace(options.limits) {
+    if (options.off) return;
     if (options.directory) {
       user.emplace(files, *options.directory, Role::kUser, warnings);
     }
@@ -178,15 +199,9 @@ Found ImageCache::State::compile_and_publish(const Key& key,
   const LockFile::Hold hold = lock(key);
   // Another process may have published while this one waited.
   if (auto found = find_in_user_layer(key)) return *std::move(found);
-  auto image = std::make_shared<const Image>(compile());
-  if (image->bytes.empty()) {
-    throw Error(ErrorCode::kCompileFailed,
-                fmt::format("the compiler reported success but made no code "
-                            "for the kernel\n{}",
-                            key.text()));
-  }
-  publish(key, *image);
-  return {std::move(image), Origin::kCompiled};
+  Found made = compiled(key, compile);
+  publish(key, *made.image);
+  return made;
 }
 
 Found ImageCache::State::produce(const Key& key, const Compile& compile) {
@@ -194,20 +209,22 @@ Found ImageCache::State::produce(const Key& key, const Compile& compile) {
   if (options.never_compile) {
     throw Error(ErrorCode::kNotCached,
                 fmt::format("this kernel is in no cache, and compiling is "
-                            "switched off; fill the cache beforehand\n{}",
+                            "switched off; fill the cache beforehand "
+                            "('logpjit cache explain' says what differs)\n{}",
                             key.text()));
   }
   return compile_and_publish(key, compile);
 }
 
 ImageCache::ImageCache(CacheOptions options)
-    : state_(std::make_unique<State>(std::move(options))) {}
+    : state_(std::make_unique<State>(checked(std::move(options)))) {}
 
 ImageCache::~ImageCache() = default;
 
 const CacheOptions& ImageCache::options() const { return state_->options; }
 
 Found ImageCache::find_or_compile(const Key& key, const Compile& compile) {
+  if (state_->options.off) return compiled(key, compile);
   std::promise<ImagePointer> promise;
   const Boarding boarding = state_->board(key, promise);
   if (boarding.kept) return {boarding.kept, Origin::kMemory};

@@ -23,6 +23,9 @@ struct CacheOptions {
   std::vector<std::filesystem::path> read_only;
   /// A miss is Error{kNotCached} listing the key.
   bool never_compile = false;
+  /// Every request compiles, nothing is kept, not even in memory: for cold
+  /// measurements. Together with `never_compile`: Error{kInvalidArgument}.
+  bool off = false;
   WarningSink warn;  ///< may be empty
 
   /// Of `directory`; exceeding one removes the entries unused for longest.

@@ -124,23 +124,27 @@ CheckResult check_entries(FileSystem& files,
   CheckResult result;
   const auto path = trusted_directory(files, directory, role);
   if (!path) return result;
+  result.repaired = repair;
+  const auto remove = [&](const std::string& file) {
+    const int error = repair ? files.remove(file) : 0;
+    if (error != 0 && error != -ENOENT) result.repaired = false;
+  };
   for (const std::string& name : sorted_names(files, *path)) {
     const std::string file = *path + "/" + name;
     if (is_bad_name(name) || is_temporary_name(name)) {
       result.debris.push_back(name);
-      if (repair) files.remove(file);
+      remove(file);
     }
     if (!is_entry_name(name)) continue;
     const FileRead found = read_entry_file(files, file);
     if (found.state == FileRead::State::kNewerFormat) ++result.newer_format;
     if (std::string why = what_is_wrong(name, found); !why.empty()) {
       result.problems.push_back({name, std::move(why)});
-      if (repair) files.remove(file);
+      remove(file);
     } else if (found.state == FileRead::State::kGood) {
       ++result.good;
     }
   }
-  result.repaired = repair;
   return result;
 }
 

@@ -50,7 +50,7 @@ struct CheckResult {
   std::uint64_t newer_format = 0;
   std::vector<Problem> problems;    ///< damaged, misnamed, not to be trusted
   std::vector<std::string> debris;  ///< set aside earlier, or left by a crash
-  bool repaired = false;            ///< problems and debris were removed
+  bool repaired = false;            ///< all problems and debris were removed
 };
 
 /// Reads and verifies every entry. With `repair`, removes what is damaged, so

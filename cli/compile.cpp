@@ -7,14 +7,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/arch.hpp"
+#include "cli/arch_builder.hpp"
+#include "cli/check_cached.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "logpjit/error.hpp"
-#include "runtime/engine.hpp"
-#include "runtime/open_device.hpp"
+#include "runtime/launch_table.hpp"
 
 namespace logpjit::cli {
 namespace {
@@ -27,6 +27,7 @@ struct Flags {
   DeviceFlags where;
   std::string arch;
   std::string config;
+  std::string check;
   bool json = false;
 };
 
@@ -40,73 +41,16 @@ struct Entry {
   bool hit() const { return built.origin != cache::Origin::kCompiled; }
 };
 
-std::vector<Arch> parse_archs(const std::string& text) {
-  std::vector<Arch> archs;
-  for (const std::string& part : split_list(text)) {
-    archs.push_back(parse_arch(part));
-  }
-  if (archs.empty()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "--arch: names no architecture (such as: sm_90a,sm_100a)");
-  }
-  return archs;
-}
-
-/// Compiles for one architecture with no device behind it.
-class ArchBuilder {
- public:
-  ArchBuilder(const Arch& arch, Options options) : arch_(arch) {
-    options.device = arch.is_cpu() ? "cpu" : "cuda";
-    auto device = arch.is_cpu() ? runtime::open_device(options) : nullptr;
-    target_ = device ? device->target() : arch.name;
-    engine_ = std::make_unique<runtime::Engine>(
-        options, std::move(device), runtime::make_compiler(options));
-  }
-
-  Entry build(const KernelSpec& spec, const LaunchConfig& config) {
-    Entry entry{arch_.name, config, {}, 0, 0};
-    const auto start = Clock::now();
-    entry.built = engine_->build(spec, config, target_);
-    entry.ms =
-        std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-    entry.dynamic_shared_bytes =
-        runtime::shape_per_row(spec, config).launch.dynamic_shared_bytes;
-    return entry;
-  }
-
- private:
-  const Arch& arch_;
-  std::string target_;
-  std::unique_ptr<runtime::Engine> engine_;
-};
-
-/// The configurations that a run without tuning would use, each once.
-std::vector<LaunchConfig> configs_of(const KernelSpec& spec, const Arch& arch,
-                                     const std::string& asked) {
-  const auto choices = runtime::default_choices(spec, arch.device);
-  if (!asked.empty()) {
-    return {parse_config_flag(asked, choices.back().config)};
-  }
-  std::vector<LaunchConfig> configs;
-  for (const runtime::RowChoice& choice : choices) {
-    if (std::find(configs.begin(), configs.end(), choice.config) ==
-        configs.end()) {
-      configs.push_back(choice.config);
-    }
-  }
-  return configs;
-}
-
-/// An architecture that the compiler does not know is the caller's mistake.
 Entry build_entry(ArchBuilder& builder, const KernelSpec& spec,
                   const LaunchConfig& config) {
-  try {
-    return builder.build(spec, config);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kUnsupported) throw;
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("--arch: {}", error.message()), error.log());
-  }
+  Entry entry{builder.arch().name, config, {}, 0, 0};
+  const auto start = Clock::now();
+  entry.built = builder.build(spec, config);
+  entry.ms =
+      std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  entry.dynamic_shared_bytes =
+      runtime::shape_per_row(spec, config).launch.dynamic_shared_bytes;
+  return entry;
 }
 
 std::vector<Entry> build_all(const Flags& flags) {
@@ -178,6 +122,20 @@ void print_table(const std::vector<Entry>& entries) {
   fmt::print("{}", table.text());
 }
 
+int compile(const Flags& flags) {
+  if (!flags.check.empty()) {
+    return check_cached({flags.check, flags.arch}, flags.where.options(),
+                        flags.json);
+  }
+  const auto entries = build_all(flags);
+  if (flags.json) {
+    print_json(flags, entries);
+  } else {
+    print_table(entries);
+  }
+  return kSuccess;
+}
+
 }  // namespace
 
 Action attach_compile(CLI::App& app) {
@@ -187,17 +145,24 @@ Action attach_compile(CLI::App& app) {
       ->required();
   app.add_option("--config", flags->config,
                  "Launch configuration: block=512,...");
+  // A list names its kernels itself.
+  app.add_option_function<std::string>(
+         "--check",
+         [&app, flags](const std::string& file) {
+           flags->check = file;
+           for (const char* flag : {"--op", "--dtype", "--vocab", "--arch"}) {
+             app.get_option(flag)->required(false);
+           }
+         },
+         "Compile nothing: say which kernels of this list are in no cache")
+      ->type_name("FILE")
+      ->excludes("--op")
+      ->excludes("--dtype")
+      ->excludes("--vocab")
+      ->excludes("--config");
   flags->where.attach_cache(app);
   app.add_flag("--json", flags->json, "Print one JSON document");
-  return [flags] {
-    const auto entries = build_all(*flags);
-    if (flags->json) {
-      print_json(*flags, entries);
-    } else {
-      print_table(entries);
-    }
-    return kSuccess;
-  };
+  return [flags] { return compile(*flags); };
 }
 
 }  // namespace logpjit::cli

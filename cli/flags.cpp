@@ -121,9 +121,19 @@ void DeviceFlags::attach_device(CLI::App& app) {
   app.add_option("--device", device, "cpu, cuda or cuda:<i>")->required();
 }
 
-void DeviceFlags::attach_cache(CLI::App& app) {
+void DeviceFlags::attach_directory(CLI::App& app) {
   app.add_option("--cache-dir", cache_directory,
                  "Where compiled kernels are kept");
+}
+
+void DeviceFlags::attach_cache(CLI::App& app) {
+  attach_directory(app);
+  CLI::Option* required =
+      app.add_flag("--require-cached", require_cached,
+                   "Never compile: a kernel that is in no cache is an error");
+  app.add_flag("--no-cache", no_cache,
+               "Compile everything, keep nothing: for cold measurements")
+      ->excludes(required);
 }
 
 Options DeviceFlags::options() const {
@@ -134,6 +144,9 @@ Options DeviceFlags::options() const {
   if (!cache_directory.empty()) {
     options.cache_directory = std::filesystem::absolute(cache_directory);
   }
+  // A flag overrules what the environment says to the contrary.
+  if (require_cached) options.never_compile = true, options.caches_off = false;
+  if (no_cache) options.caches_off = true, options.never_compile = false;
   return options;
 }
 

@@ -49,12 +49,18 @@ struct KernelFlags {
   KernelSpec spec() const;
 };
 
-/// The flags that say where: --device and --cache-dir, over the environment.
+/// The flags that say where: --device, --cache-dir, --require-cached and
+/// --no-cache, over the environment.
 struct DeviceFlags {
   std::string device;
   std::string cache_directory;
+  bool require_cached = false;
+  bool no_cache = false;
 
   void attach_device(CLI::App& app);
+  /// --cache-dir alone: for what only looks after the cache.
+  void attach_directory(CLI::App& app);
+  /// All three flags about caches: for what may compile.
   void attach_cache(CLI::App& app);
   /// Warnings of the runtime go to stderr, one line each.
   Options options() const;

@@ -10,10 +10,19 @@
 
 #include "cache/image.hpp"
 #include "logpjit/device.hpp"
+#include "logpjit/error.hpp"
 
 struct CUstream_st;
 
 namespace logpjit::runtime {
+
+/// A load that failed for the device's or the process's own reasons, whatever
+/// the image: memory ran out, an earlier kernel broke the context. Compiling
+/// anew would not help. Code kDriver.
+class DeviceTrouble : public Error {
+ public:
+  using Error::Error;
+};
 
 /// One launch: blocks of one-dimensional threads, in clusters of `cluster`.
 struct LaunchShape {
@@ -58,8 +67,8 @@ class Device {
   /// What to compile for: "sm_90a"; for the CPU the host's architecture.
   virtual std::string target() const = 0;
 
-  /// Loads and resolves. Any refusal is Error{kDriver}: the caller treats it
-  /// as a cache miss, once.
+  /// Loads and resolves. A refusal of the image is Error{kDriver}: the caller
+  /// treats it as a cache miss, once. Any other failure is DeviceTrouble.
   virtual std::unique_ptr<Function> load(
       const cache::Image& image, std::uint32_t dynamic_shared_bytes) = 0;
 

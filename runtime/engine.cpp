@@ -18,13 +18,11 @@ cache::CacheOptions cache_options(const Options& options) {
   made.directory = options.cache_directory;
   made.read_only = options.read_only_caches;
   made.never_compile = options.never_compile;
+  made.off = options.caches_off;
+  made.limits = {options.cache_max_bytes, options.cache_max_entries};
   made.warn = options.log;
   return made;
 }
-
-}  // namespace
-
-namespace {
 
 /// Cached images serve a machine without a compiler: a sealed layer is matched
 /// without the identity, and a miss will say what is missing.
@@ -67,12 +65,18 @@ void Engine::log(const std::string& line) const {
   if (options_.log) options_.log(line);
 }
 
+cache::Key Engine::key(const KernelSpec& spec, const LaunchConfig& config,
+                       const std::string& target) const {
+  return image_key(generator::plan(spec, config, compiler_->dialect(),
+                                   generator::embedded_manifest()),
+                   *compiler_, target);
+}
+
 Built Engine::build(const KernelSpec& spec, const LaunchConfig& config,
                     const std::string& target) {
   const generator::Manifest& manifest = generator::embedded_manifest();
   const generator::Dialect dialect = compiler_->dialect();
-  cache::Key key = image_key(generator::plan(spec, config, dialect, manifest),
-                             *compiler_, target);
+  cache::Key key = this->key(spec, config, target);
   cache::Found found = images_.find_or_compile(key, [&] {
     return compiler_->compile(
         generator::generate(spec, config, dialect, manifest), target);
@@ -94,6 +98,9 @@ Built Engine::build(const KernelSpec& spec, const LaunchConfig& config,
 }
 
 Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
+  const std::string target = device_->target();
+  // First, since it checks the configuration.
+  Built built = build(spec, choice.config, target);
   const RowShape shape = shape_per_row(spec, choice.config);
   Variant variant{.max_rows = choice.max_rows,
                   .config = choice.config,
@@ -105,21 +112,21 @@ Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
         shape.launch.cluster * shape.launch.cluster;
     variant.most_blocks = std::max(variant.most_blocks, shape.launch.cluster);
   }
-  const std::string target = device_->target();
-  Built built = build(spec, choice.config, target);
   const auto load_built = [&] {
     variant.function =
         device_->load(*built.image, variant.shape.dynamic_shared_bytes);
   };
   try {
     load_built();
+  } catch (const DeviceTrouble&) {
+    throw;  // another image would fare no better
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kDriver ||
         built.origin == cache::Origin::kCompiled) {
       throw;
     }
     ++rejected_;
-    log(fmt::format("cache: {} refused the image of {} ({}); compiling it anew",
+    log(fmt::format("cache: {} refused the image of {} ({}); setting it aside",
                     device_->info().name, spec.op(), error.message()));
     images_.reject(built.key, error.message());
     built = build(spec, choice.config, target);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cache/fork_safe_mutex.hpp"
 #include "cache/image_cache.hpp"
 #include "generator/source.hpp"
 #include "logpjit/options.hpp"
@@ -61,6 +62,9 @@ class Engine {
   const Program& fixed_program(const KernelSpec& spec,
                                const LaunchConfig& config);
 
+  /// What identifies the image of one kernel for `target`.
+  cache::Key key(const KernelSpec& spec, const LaunchConfig& config,
+                 const std::string& target) const;
   /// Finds or compiles the image of one kernel for `target`.
   Built build(const KernelSpec& spec, const LaunchConfig& config,
               const std::string& target);
@@ -83,7 +87,7 @@ class Engine {
   ProgramTable unbuildable_;  ///< programs without a variant
   Fallback fallback_;
 
-  std::mutex fixed_mutex_;
+  cache::ForkSafeMutex fixed_mutex_;
   std::vector<std::unique_ptr<const Program>> fixed_;
 
   std::atomic<std::uint64_t> compiled_ = 0;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
 
 #include "logpjit/error.hpp"
 #include "runtime/cpu/cpu_device.hpp"
@@ -15,6 +16,8 @@ namespace logpjit::runtime {
 namespace {
 
 const cuda::Driver& open_driver(const Options& options) {
+  // The driver reads it once, when it is initialised.
+  if (options.caches_off) ::setenv("CUDA_CACHE_DISABLE", "1", 1);
   return cuda::Driver::open(options.driver_library, options.library_folders);
 }
 

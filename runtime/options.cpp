@@ -140,14 +140,15 @@ std::vector<fs::path> find_library_folders() {
   return folders;
 }
 
-bool parse_never_compile() {
-  const auto value = variable("LOGPJIT_COMPILE");
+/// A variable with one value; whether it has it.
+bool parse_switch(const char* name, std::string_view on, const char* advice) {
+  const auto value = variable(name);
   if (!value) return false;
-  if (*value == "never") return true;
+  if (*value == on) return true;
   throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("LOGPJIT_COMPILE is {:?}: the one value it takes is "
-                          "\"never\"; unset it to compile when needed",
-                          *value));
+              fmt::format("{} is {:?}: the one value it takes is \"{}\"; "
+                          "unset it {}",
+                          name, *value, on, advice));
 }
 
 FallbackUse parse_fallback() {
@@ -162,19 +163,20 @@ FallbackUse parse_fallback() {
                           *value));
 }
 
-int parse_cpu_threads(int fallback) {
-  const auto value = variable("LOGPJIT_CPU_THREADS");
+/// A whole number in decimal digits, `least` or more.
+template <typename Number>
+Number parse_number(const char* name, Number fallback, Number least,
+                    const char* advice) {
+  const auto value = variable(name);
   if (!value) return fallback;
-  int threads = 0;
+  Number number = 0;
   const char* end = value->data() + value->size();
-  const auto parsed = std::from_chars(value->data(), end, threads);
-  if (parsed.ec == std::errc() && parsed.ptr == end && threads >= 0) {
-    return threads;
+  const auto parsed = std::from_chars(value->data(), end, number);
+  if (parsed.ec == std::errc() && parsed.ptr == end && number >= least) {
+    return number;
   }
   throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("LOGPJIT_CPU_THREADS is {:?}: give a number of "
-                          "threads, 0 for all processors",
-                          *value));
+              fmt::format("{} is {:?}: give {}", name, *value, advice));
 }
 
 }  // namespace
@@ -184,13 +186,24 @@ Options Options::from_environment(LogSink log) {
   options.device = text_or("LOGPJIT_DEVICE", options.device);
   options.cache_directory = find_cache_directory(log);
   options.read_only_caches = find_read_only_caches(log);
-  options.never_compile = parse_never_compile();
+  options.never_compile =
+      parse_switch("LOGPJIT_COMPILE", "never", "to compile when needed");
   options.fallback = parse_fallback();
+  options.caches_off =
+      parse_switch("LOGPJIT_CACHE", "off", "to keep what is compiled");
+  options.cache_max_bytes = parse_number<std::uint64_t>(
+      "LOGPJIT_CACHE_MAX_BYTES", options.cache_max_bytes, 1,
+      "a number of bytes, 1 or more");
+  options.cache_max_entries = parse_number<std::uint64_t>(
+      "LOGPJIT_CACHE_MAX_ENTRIES", options.cache_max_entries, 1,
+      "a number of entries, 1 or more");
   options.driver_library = text_or("LOGPJIT_DRIVER", "");
   options.nvrtc_library = text_or("LOGPJIT_NVRTC", "");
   options.library_folders = find_library_folders();
   options.host_compiler = text_or("LOGPJIT_HOST_COMPILER", text_or("CXX", ""));
-  options.cpu_threads = parse_cpu_threads(options.cpu_threads);
+  options.cpu_threads =
+      parse_number("LOGPJIT_CPU_THREADS", options.cpu_threads, 0,
+                   "a number of threads, 0 for all processors");
   options.log = std::move(log);
   return options;
 }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "cache/fork_safe_mutex.hpp"
 #include "runtime/program.hpp"
 
 namespace logpjit::runtime {
@@ -29,7 +30,7 @@ class ProgramTable {
   using Slots = std::vector<const Program*>;
   static std::size_t slot_of(const Slots& slots, const KernelSpec& spec);
 
-  std::mutex mutex_;
+  cache::ForkSafeMutex mutex_;
   std::vector<std::unique_ptr<const Slots>> tables_;
   std::vector<std::unique_ptr<const Program>> programs_;
   std::atomic<const Slots*> current_;

@@ -155,6 +155,33 @@ TEST_F(ImageCacheTest, NeverCompileListsTheKey) {
   EXPECT_EQ(compiles_, 0);
 }
 
+TEST_F(ImageCacheTest, OffCompilesEachTimeAndTouchesNothing) {
+  ImageCache(options()).find_or_compile(sample_key(4), compiling(4));
+  CacheOptions off = options();
+  off.read_only = {home_.path() / "absent"};
+  off.off = true;
+  ImageCache cache(off);
+  compiles_ = 0;
+  const auto before = fs::last_write_time(entry(4));
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_EQ(cache.find_or_compile(sample_key(4), compiling(4)).origin,
+              Origin::kCompiled);
+    EXPECT_EQ(compiles_, i);
+    EXPECT_FALSE(cache.find(sample_key(4)));
+  }
+  cache.find_or_compile(sample_key(5), compiling(5));
+  cache.reject(sample_key(4), "refused");
+  EXPECT_FALSE(fs::exists(entry(5)));
+  EXPECT_EQ(fs::last_write_time(entry(4)), before);
+  EXPECT_THAT(log_.lines(), IsEmpty());
+}
+
+TEST_F(ImageCacheTest, OffAndNeverExcludeEachOther) {
+  CacheOptions both = options();
+  both.off = both.never_compile = true;
+  EXPECT_THROW(ImageCache{both}, Error);
+}
+
 TEST_F(ImageCacheTest, ThreadsShareOneCompile) {
   ImageCache cache(options());
   constexpr int kThreads = 8;

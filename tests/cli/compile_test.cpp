@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -11,6 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
+using Words = std::vector<std::string>;
 
 class Compile : public ::testing::Test {
  protected:
@@ -83,6 +86,126 @@ TEST_F(Compile, NeverCompile) {
                                   {"LOGPJIT_COMPILE=never"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.err, HasSubstr("logpjit: error: "));
+}
+
+TEST_F(Compile, RequireCachedListsTheKeyOfAMiss) {
+  const auto miss = compile("cpu", {"--require-cached"});
+  EXPECT_EQ(miss.code, 1);
+  EXPECT_THAT(miss.err, HasSubstr("spec: family="));
+  EXPECT_THAT(miss.err, HasSubstr("cache explain"));
+  EXPECT_EQ(compile("cpu").code, 0);
+  expect_entries(compile("cpu", {"--require-cached", "--json"}), 1, "hit");
+  const auto explained = run_logpjit(
+      folder_.path(), {"cache", "explain", "--op", "logp", "--dtype", "bf16",
+                       "--vocab", "1000", "--arch", "cpu"});
+  EXPECT_THAT(explained.out, HasSubstr("\nhit: "));
+}
+
+TEST_F(Compile, NoCacheKeepsAndReadsNothing) {
+  expect_entries(compile("cpu", {"--no-cache", "--json"}), 1, "miss");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  expect_entries(compile("cpu", {"--json"}), 1, "miss");
+  expect_entries(compile("cpu", {"--no-cache", "--json"}), 1, "miss");
+  EXPECT_EQ(compile("cpu", {"--no-cache", "--require-cached"}).code, 2);
+}
+
+TEST_F(Compile, SettingsThatExcludeEachOther) {
+  const Words words{"compile", "--op", "logp",   "--dtype", "bf16",
+                    "--vocab", "1000", "--arch", "cpu"};
+  const auto result = run_logpjit(
+      folder_.path(), words, {"LOGPJIT_COMPILE=never", "LOGPJIT_CACHE=off"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("caches are switched off"));
+}
+
+class Check : public Compile {
+ protected:
+  ProgramResult check(const std::string& list, Words more = {}) {
+    std::ofstream(folder_.path() / "list") << list;
+    Words words{"compile", "--check", folder_.path() / "list"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_logpjit(folder_.path() / "cache", words);
+  }
+};
+
+TEST_F(Check, ProvesAListComplete) {
+  const std::string list =
+      "# the trainer's kernels\n\n"
+      "op=logp dtype=bf16 vocab=1000 arch=cpu\n"
+      "  vocab=2000 logits=fp32 op=logp ids=int32 \n";
+  const auto before = check(list, {"--arch", "cpu"});
+  EXPECT_EQ(before.code, 1) << before.err;
+  EXPECT_THAT(before.out, HasSubstr("2 kernels wanted, 2 missing"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "cache"));
+  for (const Words& each :
+       {Words{"bf16", "1000", "int64"}, Words{"fp32", "2000", "int32"}}) {
+    const auto made =
+        run_logpjit(folder_.path() / "cache",
+                    {"compile", "--op", "logp", "--arch", "cpu", "--dtype",
+                     each[0], "--vocab", each[1], "--ids", each[2]});
+    ASSERT_EQ(made.code, 0) << made.err;
+  }
+  const auto after = check(list, {"--arch", "cpu"});
+  EXPECT_EQ(after.code, 0) << after.out;
+  EXPECT_THAT(after.out, HasSubstr("2 kernels wanted, 0 missing"));
+}
+
+TEST_F(Check, WhatIsMissingIsALineOfAList) {
+  const auto result = check(
+      "op=kl_backward dtype=bf16 vocab=1000 grad_b=1 store=accumulate "
+      "rows=indexed aligned=0 temperature=1 softcap=1 other=fp32 "
+      "family=1 arch=cpu\n",
+      {"--json"});
+  EXPECT_EQ(result.code, 1) << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_EQ(document["wanted"], 1);
+  EXPECT_EQ(document["missing"], 1);
+  const Json& kernel = document["kernels"][0];
+  EXPECT_EQ(kernel["spec"],
+            "family=1 op=kl_backward logits=bf16 other=fp32 vocab=1000 "
+            "rows=indexed aligned=0 temperature=1 softcap=1 store=accumulate "
+            "grad_a=1 grad_b=1");
+  const auto again =
+      check(kernel["spec"].get<std::string>() +
+                " arch=cpu config=" + kernel["config"].get<std::string>(),
+            {"--json"});
+  EXPECT_EQ(Json::parse(again.out), document);
+}
+
+TEST_F(Check, ALineThatIsNoKernelIsNamed) {
+  const struct {
+    const char* line;
+    const char* reason;
+  } kCases[] = {
+      {"op=logp dtype=bf16 arch=cpu", "vocab: missing"},
+      {"dtype=bf16 vocab=7 arch=cpu", "op: missing"},
+      {"op=logp vocab=7 arch=cpu", "logits: missing"},
+      {"op=logp dtype=bf16 vocab=7", "arch: missing"},
+      {"op=lopg dtype=bf16 vocab=7 arch=cpu", "did you mean 'logp'?"},
+      {"op=logp dtype=bf16 vocab=0 arch=cpu", "vocab: '0'"},
+      {"op=logp dtype=bf16 vocab=7 vocab=8 arch=cpu", "vocab: given twice"},
+      {"op=logp dtype=bf16 vocb=7 arch=cpu", "did you mean 'vocab'?"},
+      {"op=logp dtype=bf16 vocab=7 arch=cpu softcap=yes", "softcap: 'yes'"},
+      {"op=logp dtype=bf16 vocab=7 arch=cpu family=2", "family: "},
+      {"op=logp dtype=bf16 vocab=7 arch=cpu aligned", "'aligned' is not"},
+      {"op=logp dtype=bf16 vocab=7 arch=sm90", "--arch: 'sm90'"},
+      {"# nothing", "no kernel in it"},
+  };
+  for (const auto& each : kCases) {
+    const auto result = check(each.line);
+    EXPECT_EQ(result.code, 2) << each.line;
+    EXPECT_EQ(result.out, "") << each.line;
+    EXPECT_THAT(result.err, HasSubstr(each.reason));
+    EXPECT_THAT(result.err, HasSubstr(folder_.path().string()));
+  }
+  EXPECT_EQ(run_logpjit(folder_.path(), {"compile", "--check", "/none"}).code,
+            1);
+}
+
+TEST_F(Compile, AKernelOrAListMustBeNamed) {
+  const auto result = run_logpjit(folder_.path(), {"compile"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("is required"));
 }
 
 TEST_F(Compile, NoCompilerThere) {

@@ -1,6 +1,7 @@
 // What a Runtime is made from, and the one place that reads the environment.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -31,9 +32,19 @@ struct LOGPJIT_API Options {
   std::optional<std::filesystem::path> cache_directory;
   /// Searched after `cache_directory`, in order, never written.
   std::vector<std::filesystem::path> read_only_caches;
-  /// A kernel that is in no cache is Error{kNotCached} instead of a compile.
+  /// A kernel that is in no cache is Error{kNotCached} listing its key instead
+  /// of a compile.
   bool never_compile = false;
   FallbackUse fallback = FallbackUse::kWhenNeeded;
+  /// For cold measurements: nothing is read from or kept in any cache, in
+  /// memory or on disk, and the driver keeps none either: a Runtime on a GPU
+  /// sets CUDA_CACHE_DISABLE=1 for this process, which the driver heeds when
+  /// nobody has started it yet. Excludes `never_compile`.
+  bool caches_off = false;
+  /// Limits of `cache_directory`: over one of them, what was not used for
+  /// longest is removed.
+  std::uint64_t cache_max_bytes = std::uint64_t{1} << 30;
+  std::uint64_t cache_max_entries = 20000;
 
   /// Explicit library files, tried after copies already in the process.
   std::string driver_library;
@@ -51,11 +62,16 @@ struct LOGPJIT_API Options {
 
   /// Defaults plus what the environment says: LOGPJIT_DEVICE,
   /// LOGPJIT_CACHE_DIR, LOGPJIT_READ_ONLY_CACHES (':'-separated),
-  /// LOGPJIT_COMPILE=never, LOGPJIT_FALLBACK=never|always, LOGPJIT_DRIVER,
-  /// LOGPJIT_NVRTC, LOGPJIT_HOST_COMPILER, LOGPJIT_CPU_THREADS, LD_LIBRARY_PATH
-  /// (library folders); the cache directory falls back to
-  /// $XDG_CACHE_HOME/logpjit, then $HOME/.cache/logpjit, then memory only.
-  /// Relative or unusable directories are passed over with a log line.
+  /// LOGPJIT_COMPILE=never, LOGPJIT_FALLBACK=never|always, LOGPJIT_CACHE=off,
+  /// LOGPJIT_CACHE_MAX_BYTES, LOGPJIT_CACHE_MAX_ENTRIES, LOGPJIT_DRIVER,
+  /// LOGPJIT_NVRTC, LOGPJIT_HOST_COMPILER, LOGPJIT_CPU_THREADS,
+  /// LD_LIBRARY_PATH (library folders); the cache directory falls back
+  /// to $XDG_CACHE_HOME/logpjit, then $HOME/.cache/logpjit, then memory only.
+  /// Relative or unusable directories are passed over with a log line. Any
+  /// other value of LOGPJIT_COMPILE, LOGPJIT_FALLBACK or LOGPJIT_CACHE, and a
+  /// LOGPJIT_CPU_THREADS or limit that is no number in range, is
+  /// Error{kInvalidArgument}: guessing would do the opposite of what somebody
+  /// asked for.
   static Options from_environment(LogSink log = {});
 };
 

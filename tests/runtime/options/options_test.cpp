@@ -32,6 +32,9 @@ TEST_F(EnvironmentOptions, EmptyEnvironmentGivesTheDefaults) {
   const Options defaults;
   EXPECT_EQ(read_options.device, defaults.device);
   EXPECT_FALSE(read_options.never_compile);
+  EXPECT_FALSE(read_options.caches_off);
+  EXPECT_EQ(read_options.cache_max_bytes, defaults.cache_max_bytes);
+  EXPECT_EQ(read_options.cache_max_entries, defaults.cache_max_entries);
   EXPECT_EQ(read_options.driver_library, "");
   EXPECT_EQ(read_options.nvrtc_library, "");
   EXPECT_EQ(read_options.host_compiler, "");
@@ -43,6 +46,9 @@ TEST_F(EnvironmentOptions, EmptyEnvironmentGivesTheDefaults) {
 TEST_F(EnvironmentOptions, EveryVariableReachesItsOption) {
   set({{"LOGPJIT_DEVICE", "cuda:3"},
        {"LOGPJIT_COMPILE", "never"},
+       {"LOGPJIT_CACHE", "off"},
+       {"LOGPJIT_CACHE_MAX_BYTES", "10000000"},
+       {"LOGPJIT_CACHE_MAX_ENTRIES", "1000"},
        {"LOGPJIT_DRIVER", "/opt/libcuda.so.1"},
        {"LOGPJIT_NVRTC", "/opt/libnvrtc.so.13"},
        {"LOGPJIT_HOST_COMPILER", "/opt/bin/g++"},
@@ -50,6 +56,9 @@ TEST_F(EnvironmentOptions, EveryVariableReachesItsOption) {
   const Options options = read();
   EXPECT_EQ(options.device, "cuda:3");
   EXPECT_TRUE(options.never_compile);
+  EXPECT_TRUE(options.caches_off);
+  EXPECT_EQ(options.cache_max_bytes, 10'000'000u);
+  EXPECT_EQ(options.cache_max_entries, 1000u);
   EXPECT_EQ(options.driver_library, "/opt/libcuda.so.1");
   EXPECT_EQ(options.nvrtc_library, "/opt/libnvrtc.so.13");
   EXPECT_EQ(options.host_compiler, "/opt/bin/g++");
@@ -77,6 +86,26 @@ TEST_F(EnvironmentOptions, AMisspeltCompileSettingIsAnError) {
     set({{"LOGPJIT_COMPILE", value}});
     EXPECT_THAT(failure(), AllOf(HasSubstr("LOGPJIT_COMPILE"), HasSubstr(value),
                                  HasSubstr("never")));
+  }
+}
+
+TEST_F(EnvironmentOptions, AMisspeltCacheSettingIsAnError) {
+  for (const char* value : {"of", "OFF", "0", "no", "on"}) {
+    set({{"LOGPJIT_CACHE", value}});
+    EXPECT_THAT(failure(), AllOf(HasSubstr("LOGPJIT_CACHE is"),
+                                 HasSubstr(value), HasSubstr("off")));
+  }
+}
+
+TEST_F(EnvironmentOptions, ALimitIsANumberFromOneOnOrAnError) {
+  for (const char* name :
+       {"LOGPJIT_CACHE_MAX_BYTES", "LOGPJIT_CACHE_MAX_ENTRIES"}) {
+    for (const char* value :
+         {"0", "-1", "10M", "1e9", " 5", "99999999999999999999"}) {
+      set({{name, value}});
+      EXPECT_THAT(failure(), AllOf(HasSubstr(name), HasSubstr(value)));
+    }
+    unsetenv(name);
   }
 }
 
