@@ -1,6 +1,9 @@
 // Which context a driver call runs in.
 #pragma once
 
+#include <atomic>
+
+#include "logpjit/error.hpp"
 #include "runtime/cuda/driver.hpp"
 
 namespace logpjit::runtime::cuda {
@@ -16,25 +19,48 @@ class PrimaryContext {
 
   CUctx_st* get() const { return context_; }
   const Driver& driver() const { return driver_; }
+  /// After somebody reset it (cudaDeviceReset): takes part in the new one.
+  /// Loaded libraries and kernels live on; memory, streams and events are gone.
+  /// Safe to call from several threads.
+  void renew() const;
 
  private:
   const Driver& driver_;
   CUdevice device_;
-  CUctx_st* context_ = nullptr;
+  mutable std::atomic<CUctx_st*> context_ = nullptr;
 };
 
 /// Makes the context current for a scope, unless it is already; restores what
-/// was current before. Costs 0.06 us when it is, 0.2 us when not.
+/// was current before. Costs 0.06 us when it is, 0.2 us when not. A context
+/// that turns out to have been reset is renewed. Error{kUnavailable} in a
+/// process forked after the driver was opened.
 class CurrentContext {
  public:
   explicit CurrentContext(const PrimaryContext& context);
+  /// Makes it current even where it seems to be: a thread may hold what was
+  /// left of it before a reset.
+  struct Afresh {};
+  CurrentContext(const PrimaryContext& context, Afresh);
   ~CurrentContext();
   CurrentContext(const CurrentContext&) = delete;
   CurrentContext& operator=(const CurrentContext&) = delete;
 
  private:
+  void push(const PrimaryContext& context);
+
   const Driver& driver_;
   bool pushed_ = false;
 };
+
+/// For destructors: does `work` in the context, or nothing where that fails, as
+/// in a forked child and after the driver has shut down.
+template <typename Work>
+void try_in_context(const PrimaryContext& context, const Work& work) noexcept {
+  try {
+    const CurrentContext current(context);
+    work();
+  } catch (const Error&) {  // what is to be freed is gone already
+  }
+}
 
 }  // namespace logpjit::runtime::cuda

@@ -80,9 +80,18 @@ std::string CudaDevice::target() const {
 
 std::unique_ptr<Function> CudaDevice::load(const cache::Image& image,
                                            std::uint32_t dynamic_shared_bytes) {
-  const CurrentContext current(context_);
-  return std::make_unique<CudaFunction>(driver_, device_, image,
-                                        dynamic_shared_bytes);
+  const auto load_once = [&] {
+    return std::make_unique<CudaFunction>(driver_, device_, image,
+                                          dynamic_shared_bytes);
+  };
+  try {
+    const CurrentContext current(context_);
+    return load_once();
+  } catch (const ContextLost&) {
+    context_.renew();
+    const CurrentContext current(context_, CurrentContext::Afresh{});
+    return load_once();
+  }
 }
 
 void CudaDevice::launch(const Function& function, const LaunchShape& shape,
@@ -104,9 +113,16 @@ void CudaDevice::launch(const Function& function, const LaunchShape& shape,
                                           shape.cluster > 1 ? 1u : 0u};
   void* parameters[] = {const_cast<void*>(arguments)};
   const auto& cuda_function = static_cast<const CudaFunction&>(function);
-  driver_.check(driver_.launch_kernel_ex(&configuration, cuda_function.get(),
-                                         parameters, nullptr),
-                "cuLaunchKernelEx");
+  CUresult result = driver_.launch_kernel_ex(
+      &configuration, cuda_function.get(), parameters, nullptr);
+  if (result == kContextIsDestroyed) {
+    context_.renew();
+    const CurrentContext renewed(context_, CurrentContext::Afresh{});
+    cuda_function.set_attributes();
+    result = driver_.launch_kernel_ex(&configuration, cuda_function.get(),
+                                      parameters, nullptr);
+  }
+  driver_.check(result, "cuLaunchKernelEx");
 }
 
 std::unique_ptr<Buffer> CudaDevice::allocate(std::size_t bytes) {

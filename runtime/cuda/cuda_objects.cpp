@@ -1,6 +1,8 @@
 // Construction and destruction of driver handles.
 #include "runtime/cuda/cuda_objects.hpp"
 
+#include <fmt/format.h>
+
 namespace logpjit::runtime::cuda {
 namespace {
 
@@ -15,33 +17,53 @@ std::vector<std::byte> loadable_bytes(const cache::Image& image) {
 
 CudaFunction::CudaFunction(const Driver& driver, CUdevice device,
                            const cache::Image& image,
-                           std::uint32_t dynamic_shared_bytes) {
+                           std::uint32_t dynamic_shared_bytes)
+    : driver_(driver),
+      device_(device),
+      dynamic_shared_bytes_(dynamic_shared_bytes) {
   const std::vector<std::byte> bytes = loadable_bytes(image);
   // A library that fails below stays loaded, unused: unloading would kill a
   // stream capture that is under way.
   CUlib_st* library = nullptr;
-  driver.check(driver.library_load_data(&library, bytes.data(), nullptr,
-                                        nullptr, 0, nullptr, nullptr, 0),
-               "cuLibraryLoadData");
-  CUkern_st* kernel = nullptr;
-  driver.check(driver.library_get_kernel(&kernel, library, image.entry.c_str()),
-               "cuLibraryGetKernel");
+  check(driver.library_load_data(&library, bytes.data(), nullptr, nullptr, 0,
+                                 nullptr, nullptr, 0),
+        "cuLibraryLoadData");
+  check(driver.library_get_kernel(&kernel_, library, image.entry.c_str()),
+        "cuLibraryGetKernel");
   // Resolving loads the code now, not at the first launch. What is launched is
   // the kernel: unlike the function it survives a context reset.
   CUfunc_st* resolved = nullptr;
-  driver.check(driver.kernel_get_function(&resolved, kernel),
-               "cuKernelGetFunction");
-  function_ = reinterpret_cast<CUfunc_st*>(kernel);
+  check(driver.kernel_get_function(&resolved, kernel_), "cuKernelGetFunction");
+  function_ = reinterpret_cast<CUfunc_st*>(kernel_);
+  set_attributes();
+}
+
+void CudaFunction::set_attributes() const {
   constexpr std::uint32_t kAlwaysAllowed = 48 * 1024;
-  if (dynamic_shared_bytes > kAlwaysAllowed) {
-    driver.check(driver.kernel_set_attribute(
-                     kMaxDynamicSharedBytes,
-                     static_cast<int>(dynamic_shared_bytes), kernel, device),
-                 "cuKernelSetAttribute");
+  if (dynamic_shared_bytes_ > kAlwaysAllowed) {
+    check(driver_.kernel_set_attribute(kMaxDynamicSharedBytes,
+                                       static_cast<int>(dynamic_shared_bytes_),
+                                       kernel_, device_),
+          "cuKernelSetAttribute");
   }
   // Clusters of 16 need leave; older GPUs have no such attribute.
-  driver.kernel_set_attribute(kNonPortableClusterSizeAllowed, 1, kernel,
-                              device);
+  driver_.kernel_set_attribute(kNonPortableClusterSizeAllowed, 1, kernel_,
+                               device_);
+}
+
+void CudaFunction::check(CUresult result, const char* call) const {
+  if (result == kSuccess) return;
+  const std::string message =
+      fmt::format("{} failed: {}{}", call, driver_.describe(result),
+                  result == kUnsupportedPtxVersion
+                      ? "; the driver is older than NVRTC: update the driver, "
+                        "or name an older NVRTC with LOGPJIT_NVRTC"
+                      : "");
+  if (result == kContextIsDestroyed) {
+    throw ContextLost(ErrorCode::kDriver, message);
+  }
+  if (blames_image(result)) throw Error(ErrorCode::kDriver, message);
+  throw DeviceTrouble(ErrorCode::kDriver, message);
 }
 
 CudaBuffer::CudaBuffer(const Driver& driver, const PrimaryContext& context,
@@ -57,8 +79,9 @@ CudaBuffer::CudaBuffer(const Driver& driver, const PrimaryContext& context,
 
 CudaBuffer::~CudaBuffer() {
   if (data_ == nullptr) return;
-  const CurrentContext current(context_);
-  driver_.mem_free(reinterpret_cast<CUdeviceptr>(data_));
+  try_in_context(context_, [&] {
+    driver_.mem_free(reinterpret_cast<CUdeviceptr>(data_));
+  });
 }
 
 CudaEvent::CudaEvent(const Driver& driver, const PrimaryContext& context)
@@ -67,8 +90,7 @@ CudaEvent::CudaEvent(const Driver& driver, const PrimaryContext& context)
 }
 
 CudaEvent::~CudaEvent() {
-  const CurrentContext current(context_);
-  driver_.event_destroy(event_);
+  try_in_context(context_, [&] { driver_.event_destroy(event_); });
 }
 
 CudaStream::CudaStream(const Driver& driver) : driver_(driver) {

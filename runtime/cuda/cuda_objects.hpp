@@ -10,16 +10,31 @@
 
 namespace logpjit::runtime::cuda {
 
+/// The context was reset: there is a new one to be had.
+class ContextLost : public DeviceTrouble {
+ public:
+  using DeviceTrouble::DeviceTrouble;
+};
+
 /// A loaded, resolved kernel. Its library is never unloaded: unloading kills
 /// stream captures, in other threads too. A context is current while
-/// constructing.
+/// constructing. A refusal of the image is Error{kDriver}, anything else
+/// DeviceTrouble, of which ContextLost is worth a second try.
 class CudaFunction final : public Function {
  public:
   CudaFunction(const Driver& driver, CUdevice device, const cache::Image& image,
                std::uint32_t dynamic_shared_bytes);
   CUfunc_st* get() const { return function_; }
+  /// Once more, for a new context.
+  void set_attributes() const;
 
  private:
+  void check(CUresult result, const char* call) const;
+
+  const Driver& driver_;
+  const CUdevice device_;
+  const std::uint32_t dynamic_shared_bytes_;
+  CUkern_st* kernel_ = nullptr;
   CUfunc_st* function_ = nullptr;
 };
 

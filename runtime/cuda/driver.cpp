@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
 
+#include "cache/fork_safe_mutex.hpp"
 #include "logpjit/error.hpp"
 
 namespace logpjit::runtime::cuda {
@@ -43,6 +46,7 @@ Driver::Driver(const DynamicLibrary& library) {
                             describe(result)));
   }
   check(driver_get_version(&version_), "cuDriverGetVersion");
+  generation_ = cache::fork_generation();
 }
 
 const Driver& Driver::open(const std::string& explicit_file,
@@ -58,7 +62,16 @@ const Driver& Driver::open(const std::string& explicit_file,
          .names = {"libcuda.so.1", "libcuda.so"},
          .folders = folders})));
   }
+  driver->check_process();
   return *driver;
+}
+
+void Driver::check_process() const {
+  if (generation_ == cache::fork_generation()) return;
+  throw Error(ErrorCode::kUnavailable,
+              "this process was forked after CUDA was initialised in its "
+              "parent, and CUDA does not work in such a child: start it with "
+              "spawn or exec, or fork before the first use of a GPU");
 }
 
 std::string Driver::describe(CUresult result) const {
@@ -74,6 +87,23 @@ void Driver::check(CUresult result, const char* call) const {
   if (result == kSuccess) return;
   throw Error(ErrorCode::kDriver,
               fmt::format("{} failed: {}", call, describe(result)));
+}
+
+bool blames_image(CUresult result) {
+  constexpr std::array kBlame{kInvalidValue,
+                              kInvalidImage,
+                              kNoBinaryForGpu,
+                              kInvalidPtx,
+                              kJitCompilerNotFound,
+                              kUnsupportedPtxVersion,
+                              kJitCompilationDisabled,
+                              kInvalidSource,
+                              kFileNotFound,
+                              kSymbolNotFound,
+                              kSharedObjectInitFailed,
+                              kNotFound,
+                              kUnknown};
+  return std::ranges::find(kBlame, result) != kBlame.end();
 }
 
 }  // namespace logpjit::runtime::cuda

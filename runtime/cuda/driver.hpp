@@ -1,6 +1,7 @@
 // The CUDA driver as a table of functions, opened at run time.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ class Driver {
   /// Throws Error{kDriver} unless `result` is success; `call` names what was
   /// called ("cuLibraryLoadData").
   void check(CUresult result, const char* call) const;
+  /// Throws Error{kUnavailable} in a process forked after this was opened: CUDA
+  /// does not work there, and some calls would hang.
+  void check_process() const;
   /// "invalid argument (CUDA_ERROR_INVALID_VALUE, 1)".
   std::string describe(CUresult result) const;
   /// CUDA version the driver supports: 13000 for 13.0.
@@ -34,6 +38,11 @@ class Driver {
  private:
   explicit Driver(const DynamicLibrary& library);
   int version_ = 0;
+  std::uint64_t generation_ = 0;  // of fork
 };
+
+/// Whether a failed load says something of the image, rather than of the GPU or
+/// the process.
+bool blames_image(CUresult result);
 
 }  // namespace logpjit::runtime::cuda

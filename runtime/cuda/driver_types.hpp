@@ -21,6 +21,20 @@ using CUdevice = int;
 using CUdeviceptr = std::uint64_t;
 
 inline constexpr CUresult kSuccess = 0;
+inline constexpr CUresult kInvalidValue = 1;
+inline constexpr CUresult kInvalidImage = 200;
+inline constexpr CUresult kNoBinaryForGpu = 209;
+inline constexpr CUresult kInvalidPtx = 218;
+inline constexpr CUresult kJitCompilerNotFound = 221;
+inline constexpr CUresult kUnsupportedPtxVersion = 222;
+inline constexpr CUresult kJitCompilationDisabled = 223;
+inline constexpr CUresult kInvalidSource = 300;
+inline constexpr CUresult kFileNotFound = 301;
+inline constexpr CUresult kSymbolNotFound = 302;
+inline constexpr CUresult kSharedObjectInitFailed = 303;
+inline constexpr CUresult kNotFound = 500;
+inline constexpr CUresult kContextIsDestroyed = 709;
+inline constexpr CUresult kUnknown = 999;
 
 struct CUuuid {
   char bytes[16];
