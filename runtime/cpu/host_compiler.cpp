@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "logpjit/error.hpp"
+#include "runtime/compile_gate.hpp"
 #include "runtime/compile_log.hpp"
 #include "runtime/cpu/process.hpp"
 #include "runtime/cpu/temporary_directory.hpp"
@@ -114,9 +115,19 @@ std::string HostCompiler::options() const {
 }
 
 const HostCompiler::Toolchain& HostCompiler::toolchain() const {
+  if (const Toolchain* known = known_toolchain()) return *known;
+  // Without a lock: a fork meanwhile would leave it locked in the child.
+  Toolchain found = find_toolchain();
+  const CompileGate gate;
   const std::lock_guard lock(mutex_);
-  if (!toolchain_) toolchain_ = find_toolchain();
+  if (!toolchain_) toolchain_ = std::move(found);
   return *toolchain_;
+}
+
+const HostCompiler::Toolchain* HostCompiler::known_toolchain() const {
+  const CompileGate gate;
+  const std::lock_guard lock(mutex_);
+  return toolchain_ ? &*toolchain_ : nullptr;
 }
 
 HostCompiler::Toolchain HostCompiler::find_toolchain() const {

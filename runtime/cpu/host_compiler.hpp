@@ -46,6 +46,7 @@ class HostCompiler final : public Compiler {
   };
 
   const Toolchain& toolchain() const;
+  const Toolchain* known_toolchain() const;  ///< null until it was found
   Toolchain find_toolchain() const;
   std::optional<Toolchain> probe(const std::string& compiler) const;
   std::optional<std::string> ask(const std::vector<std::string>& command,
@@ -54,7 +55,7 @@ class HostCompiler final : public Compiler {
                                        const std::string& target) const;
 
   const HostCompilerOptions options_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // taken with a CompileGate held
   mutable std::optional<Toolchain> toolchain_;
 };
 

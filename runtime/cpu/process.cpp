@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "logpjit/error.hpp"
+#include "runtime/compile_gate.hpp"
 
 namespace logpjit::runtime {
 namespace {
@@ -204,18 +205,29 @@ Clock::time_point after(double seconds) {
              std::chrono::duration<double>(std::clamp(seconds, 0.0, kForever)));
 }
 
+/// Opens `pipe`, whose writing end only the program has afterwards.
+std::optional<pid_t> start_writing_to(std::optional<Pipe>& pipe,
+                                      const ProcessRequest& request) {
+  // A process forked by another thread now would keep the writing end, and the
+  // output would never end.
+  const CompileGate gate;
+  pipe.emplace();
+  const std::optional<pid_t> process = start(request, pipe->writing());
+  pipe->close_writing();
+  return process;
+}
+
 }  // namespace
 
 ProcessResult run_process(const ProcessRequest& request) {
   const Clock::time_point deadline = after(request.timeout_s);
-  Pipe pipe;
+  std::optional<Pipe> pipe;
   ProcessResult result;
-  const std::optional<pid_t> process = start(request, pipe.writing());
+  const std::optional<pid_t> process = start_writing_to(pipe, request);
   result.found = process.has_value();
   if (!process) return result;
-  pipe.close_writing();
   std::optional<int> code;
-  if (read_all(pipe.reading(), deadline, result.output)) {
+  if (read_all(pipe->reading(), deadline, result.output)) {
     code = wait_until(*process, deadline);
   }
   result.timed_out = !code.has_value();

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "logpjit/error.hpp"
+#include "runtime/compile_gate.hpp"
 #include "runtime/compile_log.hpp"
 
 namespace logpjit::runtime::cuda {
@@ -84,8 +85,23 @@ void check_target(const Nvrtc& nvrtc, const std::string& target) {
                           nvrtc.major(), nvrtc.minor(), target, list));
 }
 
+/// NVRTC keeps half of itself in a second library that it looks for by name.
+bool lacks_builtins(const std::string& log) {
+  return log.find("libnvrtc-builtins") != std::string::npos ||
+         log.find("BUILTIN_OPERATION_FAILURE") != std::string::npos;
+}
+
 [[noreturn]] void fail(const Nvrtc& nvrtc, const generator::Source& source,
                        const std::string& target, const std::string& log) {
+  if (lacks_builtins(log)) {
+    throw Error(
+        ErrorCode::kCompileFailed,
+        fmt::format("{} does not find its libnvrtc-builtins, which belongs "
+                    "beside it: add its folder to LD_LIBRARY_PATH, or name "
+                    "another NVRTC with LOGPJIT_NVRTC",
+                    nvrtc.library().path().string()),
+        log);
+  }
   const std::string quoted = quote_error_lines(source.text, log, kProgramName);
   throw Error(
       ErrorCode::kCompileFailed,
@@ -163,12 +179,17 @@ NvrtcCompiler::NvrtcCompiler(const std::string& explicit_file,
     : search_(nvrtc_search(explicit_file, folders)) {}
 
 const Nvrtc& NvrtcCompiler::nvrtc() const {
+  const CompileGate gate;
   const std::lock_guard lock(mutex_);
-  if (!nvrtc_) nvrtc_ = std::make_unique<const Nvrtc>(search_);
+  if (!nvrtc_) {
+    nvrtc_ = std::make_unique<const Nvrtc>(search_);
+    CompileGate::wait_first_at_exit();
+  }
   return *nvrtc_;
 }
 
 std::string NvrtcCompiler::identity() const {
+  const CompileGate gate;
   {
     const std::lock_guard lock(mutex_);
     if (identity_) return *identity_;
@@ -203,6 +224,7 @@ std::string NvrtcCompiler::describe() const {
 
 cache::Image NvrtcCompiler::compile(const generator::Source& source,
                                     const std::string& target) {
+  const CompileGate gate;
   const Nvrtc& opened = nvrtc();
   check_target(opened, target);
   const auto begin = std::chrono::steady_clock::now();
@@ -222,6 +244,9 @@ cache::Image NvrtcCompiler::compile(const generator::Source& source,
   image.compile_ms = std::chrono::duration<double, std::milli>(
                          std::chrono::steady_clock::now() - begin)
                          .count();
+  // NVRTC makes globals of its own in its first compile.
+  static std::once_flag first;
+  std::call_once(first, CompileGate::wait_first_at_exit);
   return image;
 }
 

@@ -39,7 +39,7 @@ class NvrtcCompiler final : public Compiler {
   const Nvrtc& nvrtc() const;
 
   LibrarySearch search_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // taken with a CompileGate held
   mutable std::unique_ptr<const Nvrtc> nvrtc_;
   mutable std::optional<std::string> identity_;
 };
