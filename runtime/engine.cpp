@@ -171,6 +171,8 @@ bool is_build_failure(const Error& error) {
 const Program* Engine::try_prepare(const KernelSpec& spec) {
   try {
     return &prepare(spec);
+  } catch (const DeviceTrouble&) {
+    throw;  // it may pass, and the fallback would fare no better
   } catch (const Error& error) {
     if (options_.fallback == FallbackUse::kNever || !is_build_failure(error)) {
       throw;

@@ -38,6 +38,7 @@ class BadCalls : public testing::Test {
     Options options;
     options.device = "cpu";
     options.never_compile = true;
+    options.fallback = FallbackUse::kNever;
     return options;
   }
 
