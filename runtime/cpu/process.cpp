@@ -124,6 +124,7 @@ class Attributes {
 /// Nothing if there is no such program.
 std::optional<pid_t> start(const ProcessRequest& request, int output) {
   std::vector<char*> arguments;
+  arguments.reserve(request.command.size() + 1);
   for (const std::string& argument : request.command) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }
