@@ -78,20 +78,25 @@ std::string CudaDevice::target() const {
                      info_.major >= 9 ? "a" : "");
 }
 
-std::unique_ptr<Function> CudaDevice::load(const cache::Image& image,
-                                           std::uint32_t dynamic_shared_bytes) {
-  const auto load_once = [&] {
-    return std::make_unique<CudaFunction>(driver_, device_, image,
-                                          dynamic_shared_bytes);
-  };
+/// Once more where somebody has reset the context meanwhile.
+template <typename Work>
+auto CudaDevice::in_context(const Work& work) const {
   try {
     const CurrentContext current(context_);
-    return load_once();
+    return work();
   } catch (const ContextLost&) {
     context_.renew();
     const CurrentContext current(context_, CurrentContext::Afresh{});
-    return load_once();
+    return work();
   }
+}
+
+std::unique_ptr<Function> CudaDevice::load(const cache::Image& image,
+                                           std::uint32_t dynamic_shared_bytes) {
+  return in_context([&] {
+    return std::make_unique<CudaFunction>(driver_, device_, image,
+                                          dynamic_shared_bytes);
+  });
 }
 
 void CudaDevice::launch(const Function& function, const LaunchShape& shape,
@@ -126,64 +131,74 @@ void CudaDevice::launch(const Function& function, const LaunchShape& shape,
 }
 
 std::unique_ptr<Buffer> CudaDevice::allocate(std::size_t bytes) {
-  const CurrentContext current(context_);
-  return std::make_unique<CudaBuffer>(driver_, context_, bytes);
+  return in_context(
+      [&] { return std::make_unique<CudaBuffer>(driver_, context_, bytes); });
 }
 
 void CudaDevice::copy_in(void* to, const void* from, std::size_t bytes) {
-  const CurrentContext current(context_);
-  driver_.check(driver_.memcpy_htod(address(to), from, bytes), "cuMemcpyHtoD");
+  in_context([&] {
+    driver_.check(driver_.memcpy_htod(address(to), from, bytes),
+                  "cuMemcpyHtoD");
+  });
 }
 
 void CudaDevice::copy_out(void* to, const void* from, std::size_t bytes) {
-  const CurrentContext current(context_);
-  driver_.check(driver_.memcpy_dtoh(to, address(from), bytes), "cuMemcpyDtoH");
+  in_context([&] {
+    driver_.check(driver_.memcpy_dtoh(to, address(from), bytes),
+                  "cuMemcpyDtoH");
+  });
 }
 
 void CudaDevice::fill(void* to, std::uint8_t value, std::size_t bytes) {
-  const CurrentContext current(context_);
-  driver_.check(driver_.memset_d8(address(to), value, bytes), "cuMemsetD8");
+  in_context([&] {
+    driver_.check(driver_.memset_d8(address(to), value, bytes), "cuMemsetD8");
+  });
 }
 
 void CudaDevice::copy(void* to, const void* from, std::size_t bytes,
                       CUstream_st* stream) {
-  const CurrentContext current(context_);
-  driver_.check(
-      driver_.memcpy_dtod_async(address(to), address(from), bytes, stream),
-      "cuMemcpyDtoDAsync");
+  in_context([&] {
+    driver_.check(
+        driver_.memcpy_dtod_async(address(to), address(from), bytes, stream),
+        "cuMemcpyDtoDAsync");
+  });
 }
 
 void CudaDevice::synchronize() {
-  const CurrentContext current(context_);
-  driver_.check(driver_.ctx_synchronize(), "cuCtxSynchronize");
+  in_context(
+      [&] { driver_.check(driver_.ctx_synchronize(), "cuCtxSynchronize"); });
 }
 
 std::size_t CudaDevice::free_bytes() const {
-  const CurrentContext current(context_);
-  std::size_t free = 0;
-  std::size_t total = 0;
-  driver_.check(driver_.mem_get_info(&free, &total), "cuMemGetInfo");
-  return free;
+  return in_context([&] {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    driver_.check(driver_.mem_get_info(&free, &total), "cuMemGetInfo");
+    return free;
+  });
 }
 
 CUstream_st* CudaDevice::make_stream() {
-  const CurrentContext current(context_);
-  CUstream_st* stream = nullptr;
-  driver_.check(driver_.stream_create(&stream, kStreamNonBlocking),
-                "cuStreamCreate");
-  return stream;
+  return in_context([&] {
+    CUstream_st* stream = nullptr;
+    driver_.check(driver_.stream_create(&stream, kStreamNonBlocking),
+                  "cuStreamCreate");
+    return stream;
+  });
 }
 
 void CudaDevice::free_stream(CUstream_st* stream) {
-  const CurrentContext current(context_);
-  driver_.check(driver_.stream_destroy(stream), "cuStreamDestroy");
+  in_context([&] {
+    driver_.check(driver_.stream_destroy(stream), "cuStreamDestroy");
+  });
 }
 
 std::unique_ptr<Event> CudaDevice::record(CUstream_st* stream) {
-  const CurrentContext current(context_);
-  auto event = std::make_unique<CudaEvent>(driver_, context_);
-  driver_.check(driver_.event_record(event->get(), stream), "cuEventRecord");
-  return event;
+  return in_context([&] {
+    auto event = std::make_unique<CudaEvent>(driver_, context_);
+    driver_.check(driver_.event_record(event->get(), stream), "cuEventRecord");
+    return event;
+  });
 }
 
 double CudaDevice::elapsed_ms(const Event& begin, const Event& end) {

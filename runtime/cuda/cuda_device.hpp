@@ -39,6 +39,9 @@ class CudaDevice final : public Device {
                                  int replays) override;
 
  private:
+  template <typename Work>
+  auto in_context(const Work& work) const;
+
   const Driver& driver_;
   CUdevice device_;
   PrimaryContext context_;

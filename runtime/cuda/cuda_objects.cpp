@@ -59,9 +59,7 @@ void CudaFunction::check(CUresult result, const char* call) const {
                       ? "; the driver is older than NVRTC: update the driver, "
                         "or name an older NVRTC with LOGPJIT_NVRTC"
                       : "");
-  if (result == kContextIsDestroyed) {
-    throw ContextLost(ErrorCode::kDriver, message);
-  }
+  if (result == kContextIsDestroyed) driver_.check(result, call);
   if (blames_image(result)) throw Error(ErrorCode::kDriver, message);
   throw DeviceTrouble(ErrorCode::kDriver, message);
 }

@@ -10,12 +10,6 @@
 
 namespace logpjit::runtime::cuda {
 
-/// The context was reset: there is a new one to be had.
-class ContextLost : public DeviceTrouble {
- public:
-  using DeviceTrouble::DeviceTrouble;
-};
-
 /// A loaded, resolved kernel. Its library is never unloaded: unloading kills
 /// stream captures, in other threads too. A context is current while
 /// constructing. A refusal of the image is Error{kDriver}, anything else

@@ -85,8 +85,12 @@ std::string Driver::describe(CUresult result) const {
 
 void Driver::check(CUresult result, const char* call) const {
   if (result == kSuccess) return;
-  throw Error(ErrorCode::kDriver,
-              fmt::format("{} failed: {}", call, describe(result)));
+  const std::string message =
+      fmt::format("{} failed: {}", call, describe(result));
+  if (result == kContextIsDestroyed) {
+    throw ContextLost(ErrorCode::kDriver, message);
+  }
+  throw Error(ErrorCode::kDriver, message);
 }
 
 bool blames_image(CUresult result) {

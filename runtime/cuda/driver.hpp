@@ -7,9 +7,16 @@
 #include <vector>
 
 #include "runtime/cuda/driver_types.hpp"
+#include "runtime/device.hpp"
 #include "runtime/dynamic_library.hpp"
 
 namespace logpjit::runtime::cuda {
+
+/// The context was reset: there is a new one to be had.
+class ContextLost : public DeviceTrouble {
+ public:
+  using DeviceTrouble::DeviceTrouble;
+};
 
 /// Opened once per file and kept for the life of the process. Immutable.
 class Driver {
@@ -24,8 +31,8 @@ class Driver {
 #include "runtime/cuda/driver_functions.inc"
 #undef LOGPJIT_CUDA
 
-  /// Throws Error{kDriver} unless `result` is success; `call` names what was
-  /// called ("cuLibraryLoadData").
+  /// Throws Error{kDriver} unless `result` is success (ContextLost where that
+  /// is why); `call` names what was called ("cuLibraryLoadData").
   void check(CUresult result, const char* call) const;
   /// Throws Error{kUnavailable} in a process forked after this was opened: CUDA
   /// does not work there, and some calls would hang.

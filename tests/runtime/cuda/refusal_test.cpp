@@ -272,6 +272,22 @@ TEST_F(Contexts, AfterAResetNewKernelsLoad) {
   EXPECT_EQ(process.rejected(), 0u);
 }
 
+TEST_F(Contexts, AfterAResetThereIsMemoryAgain) {
+  Process process(cache());
+  Device& gpu = process.engine().device();
+  fake().set_current(0);
+  process.launch();
+  fake().reset_context(0);
+  EXPECT_EQ(failure_of([&] {
+              const auto buffer = gpu.allocate(64);
+              gpu.synchronize();
+            }),
+            "");
+  fake().reset_context(0);
+  EXPECT_EQ(failure_of([&] { gpu.synchronize(); }), "");
+  EXPECT_EQ(failure_of([&] { process.launch(); }), "");
+}
+
 TEST_F(Contexts, OneThatStaysLostIsAnError) {
   Process process(cache());
   process.launch();
