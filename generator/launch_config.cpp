@@ -89,4 +89,18 @@ LaunchConfig LaunchConfig::parse(std::string_view text) {
   return config;
 }
 
+std::string_view name(ConfigSource source) {
+  switch (source) {
+    case ConfigSource::kDefault:
+      return "default";
+    case ConfigSource::kExact:
+      return "exact";
+    case ConfigSource::kNearest:
+      return "nearest";
+    case ConfigSource::kOtherDevice:
+      return "other_device";
+  }
+  return "";
+}
+
 }  // namespace logpjit

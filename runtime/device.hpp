@@ -58,6 +58,15 @@ class Event {
   virtual ~Event() = default;
 };
 
+/// Device work that was recorded once and can be run over and over. For one
+/// thread; the device must outlive it.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  /// Runs it and waits; milliseconds on the device.
+  virtual double replay_ms() = 0;
+};
+
 /// Implementations: CudaDevice, CpuDevice, NullDevice (tests). Safe to share
 /// between threads.
 class Device {
@@ -95,11 +104,12 @@ class Device {
   virtual std::unique_ptr<Event> record(CUstream_st* stream) = 0;
   /// Waits for `end`; milliseconds between the two.
   virtual double elapsed_ms(const Event& begin, const Event& end) = 0;
-  /// Milliseconds of one replay of a graph of what `work` launches on the
-  /// stream it is given; the first replay is thrown away, `replays` follow.
-  /// Devices without graphs run `work` itself.
-  virtual std::vector<double> time_graph(
-      const std::function<void(CUstream_st*)>& work, int replays) = 0;
+  /// Records what `work` launches on the stream it is given. Devices without
+  /// graphs keep `work` and run it at each replay.
+  virtual std::unique_ptr<Graph> capture(
+      std::function<void(CUstream_st*)> work) = 0;
+  /// Whether work on `stream` is being captured instead of run.
+  virtual bool is_capturing(CUstream_st* /*stream*/) const { return false; }
 };
 
 }  // namespace logpjit::runtime

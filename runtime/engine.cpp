@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 
 #include "cache/digest.hpp"
 #include "generator/generate.hpp"
 #include "logpjit/error.hpp"
 #include "runtime/open_device.hpp"
+#include "runtime/shipped_configs.hpp"
 
 namespace logpjit::runtime {
 namespace {
@@ -59,7 +62,8 @@ Engine::Engine(const Options& options, std::unique_ptr<Device> device,
       device_(std::move(device)),
       compiler_(std::move(compiler)),
       images_(cache_options(options)),
-      fallback_(*device_) {}
+      fallback_(*device_),
+      config_use_(options.record_misses, options.log) {}
 
 void Engine::log(const std::string& line) const {
   if (options_.log) options_.log(line);
@@ -104,6 +108,7 @@ Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
   const RowShape shape = shape_per_row(spec, choice.config);
   Variant variant{.max_rows = choice.max_rows,
                   .config = choice.config,
+                  .source = choice.source,
                   .shape = shape.launch,
                   .persistent = shape.persistent};
   if (shape.persistent) {
@@ -138,14 +143,93 @@ Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
   return variant;
 }
 
+/// The store beside the images, then those of read-only caches, then what came
+/// with the library.
+void Engine::read_tuned_configs() {
+  const auto add = [&](const std::vector<cache::ConfigRecord>& records,
+                       bool shipped) {
+    std::vector<TunedConfig> read = read_records(records, shipped);
+    std::ranges::move(read, std::back_inserter(tuned_));
+  };
+  add(cache::ConfigStore(options_.cache_directory, cache::Role::kUser,
+                         options_.log)
+          .load(),
+      false);
+  for (const std::filesystem::path& directory : options_.read_only_caches) {
+    add(cache::ConfigStore(directory, cache::Role::kReadOnly, options_.log)
+            .load(),
+        true);
+  }
+  add(shipped_configs(), true);
+}
+
+std::vector<RowChoice> Engine::choices(const KernelSpec& spec) {
+  std::vector<RowChoice> defaults = default_choices(spec, device_->info());
+  std::call_once(tuned_read_, [&] { read_tuned_configs(); });
+  return tuned_choices(spec, device_->info(), tuned_, std::move(defaults));
+}
+
+namespace {
+
+/// What runs at most as many rows without tuning.
+RowChoice default_for(const KernelSpec& spec, const DeviceInfo& device,
+                      std::int64_t rows) {
+  const std::vector<RowChoice> defaults = default_choices(spec, device);
+  const auto found = std::ranges::find_if(
+      defaults, [&](const RowChoice& each) { return rows <= each.max_rows; });
+  return found == defaults.end() ? defaults.back() : *found;
+}
+
+}  // namespace
+
+/// Each configuration is loaded once. A measured one that cannot be built or
+/// loaded fails nobody.
+void Engine::add_variant(const KernelSpec& spec, RowChoice choice,
+                         std::vector<Variant>& variants,
+                         std::vector<LaunchConfig>& refused) {
+  const std::int64_t max_rows = choice.max_rows;
+  if (std::ranges::find(refused, choice.config) != refused.end()) {
+    choice = default_for(spec, device_->info(), max_rows);
+  }
+  const auto before =
+      std::ranges::find(variants, choice.config, &Variant::config);
+  try {
+    Variant variant =
+        before == variants.end() ? load(spec, choice) : Variant(*before);
+    variant.max_rows = max_rows;
+    variant.source = choice.source;
+    variants.push_back(std::move(variant));
+  } catch (const Error& error) {
+    if (choice.source == ConfigSource::kDefault) throw;
+    log(fmt::format("tuned configuration {} of {} is not used: {}",
+                    choice.config.text(), spec.op(), error.message()));
+    refused.push_back(choice.config);
+    choice.max_rows = max_rows;
+    add_variant(spec, choice, variants, refused);
+  }
+}
+
 const Program& Engine::prepare(const KernelSpec& spec) {
   if (const Program* ready = programs_.find(spec)) return *ready;
   std::vector<Variant> variants;
-  for (const RowChoice& choice : default_choices(spec, device_->info())) {
-    variants.push_back(load(spec, choice));
+  std::vector<LaunchConfig> refused;
+  for (const RowChoice& choice : choices(spec)) {
+    add_variant(spec, choice, variants, refused);
   }
-  return programs_.insert(
-      std::make_unique<const Program>(*device_, spec, std::move(variants)));
+  return programs_.insert(std::make_unique<const Program>(
+      *device_, spec, std::move(variants), &config_use_));
+}
+
+/// Legal inside a capture, but it waits for the device.
+const Program& Engine::prepare_for(const KernelSpec& spec,
+                                   CUstream_st* stream) {
+  if (device_->is_capturing(stream)) {
+    log(
+        fmt::format("{} was not prepared and is built inside a stream capture; "
+                    "call prepare() before",
+                    spec.op()));
+  }
+  return prepare(spec);
 }
 
 namespace {
@@ -168,9 +252,10 @@ bool is_build_failure(const Error& error) {
 
 }  // namespace
 
-const Program* Engine::try_prepare(const KernelSpec& spec) {
+const Program* Engine::try_prepare(const KernelSpec& spec,
+                                   CUstream_st* stream) {
   try {
-    return &prepare(spec);
+    return &prepare_for(spec, stream);
   } catch (const DeviceTrouble&) {
     throw;  // it may pass, and the fallback would fare no better
   } catch (const Error& error) {
@@ -207,12 +292,17 @@ const Program& Engine::fixed_program(const KernelSpec& spec,
 }
 
 Counters Engine::counters() const {
-  return {.compiled = compiled_,
-          .disk_hits = disk_hits_,
-          .sealed_hits = sealed_hits_,
-          .rejected = rejected_,
-          .fallbacks = fallbacks_,
-          .loaded = loaded_};
+  return {
+      .compiled = compiled_,
+      .disk_hits = disk_hits_,
+      .sealed_hits = sealed_hits_,
+      .rejected = rejected_,
+      .fallbacks = fallbacks_,
+      .loaded = loaded_,
+      .default_configs = config_use_.launches(ConfigSource::kDefault),
+      .exact_configs = config_use_.launches(ConfigSource::kExact),
+      .nearest_configs = config_use_.launches(ConfigSource::kNearest),
+      .other_device_configs = config_use_.launches(ConfigSource::kOtherDevice)};
 }
 
 }  // namespace logpjit::runtime

@@ -15,6 +15,8 @@
 #include "logpjit/options.hpp"
 #include "logpjit/runtime.hpp"
 #include "runtime/compiler.hpp"
+#include "runtime/config_lookup.hpp"
+#include "runtime/config_use.hpp"
 #include "runtime/device.hpp"
 #include "runtime/fallback/fallback.hpp"
 #include "runtime/launch_table.hpp"
@@ -44,18 +46,20 @@ class Engine {
   cache::ImageCache& images() { return images_; }
   const Options& options() const { return options_; }
 
-  /// The prepared program of `spec`; prepares it first when it is new.
-  const Program& program(const KernelSpec& spec) {
+  /// The prepared program of `spec`; prepares it first when it is new, with a
+  /// log line if `stream` is being captured.
+  const Program& program(const KernelSpec& spec, CUstream_st* stream) {
     if (const Program* ready = programs_.find(spec)) return *ready;
-    return prepare(spec);
+    return prepare_for(spec, stream);
   }
   const Program& prepare(const KernelSpec& spec);
   /// The same, or null where calls of `spec` are the fallback's: it is asked
   /// for, or the kernel cannot be built. Tries to build once; says so once.
-  const Program* find_program(const KernelSpec& spec) {
+  const Program* find_program(const KernelSpec& spec, CUstream_st* stream) {
     if (options_.fallback == FallbackUse::kAlways) return nullptr;
     if (const Program* ready = programs_.find(spec)) return ready;
-    return unbuildable_.find(spec) != nullptr ? nullptr : try_prepare(spec);
+    return unbuildable_.find(spec) != nullptr ? nullptr
+                                              : try_prepare(spec, stream);
   }
   Fallback& fallback() { return fallback_; }
   /// A program with one fixed configuration.
@@ -72,12 +76,21 @@ class Engine {
   /// and compiled once more.
   Variant load(const KernelSpec& spec, const RowChoice& choice);
 
+  /// Configurations by row count: measured ones where there are any near, else
+  /// those of `default_choices`.
+  std::vector<RowChoice> choices(const KernelSpec& spec);
+
   Counters counters() const;
   void count_fallback() { ++fallbacks_; }
   void log(const std::string& line) const;
 
  private:
-  const Program* try_prepare(const KernelSpec& spec);
+  const Program* try_prepare(const KernelSpec& spec, CUstream_st* stream);
+  void read_tuned_configs();
+  const Program& prepare_for(const KernelSpec& spec, CUstream_st* stream);
+  void add_variant(const KernelSpec& spec, RowChoice choice,
+                   std::vector<Variant>& variants,
+                   std::vector<LaunchConfig>& refused);
 
   Options options_;
   std::unique_ptr<Device> device_;
@@ -86,6 +99,10 @@ class Engine {
   ProgramTable programs_;
   ProgramTable unbuildable_;  ///< programs without a variant
   Fallback fallback_;
+
+  ConfigUse config_use_;
+  std::once_flag tuned_read_;
+  std::vector<TunedConfig> tuned_;
 
   cache::ForkSafeMutex fixed_mutex_;
   std::vector<std::unique_ptr<const Program>> fixed_;

@@ -11,10 +11,15 @@
 
 namespace logpjit::runtime {
 
-/// A configuration and the largest row count it is meant for.
+/// A configuration, the largest row count it is meant for, and where it is
+/// from.
 struct RowChoice {
   std::int64_t max_rows = INT64_MAX;
   LaunchConfig config;
+  ConfigSource source = ConfigSource::kDefault;
+  /// Of the measured shape from these, at most; in 1/65536 octaves.
+  std::int64_t distance = 0;
+  bool shipped = false;  ///< measured elsewhere, came with the library
   bool operator==(const RowChoice&) const = default;
 };
 

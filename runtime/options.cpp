@@ -204,6 +204,7 @@ Options Options::from_environment(LogSink log) {
   options.cpu_threads =
       parse_number("LOGPJIT_CPU_THREADS", options.cpu_threads, 0,
                    "a number of threads, 0 for all processors");
+  options.record_misses = text_or("LOGPJIT_RECORD_MISSES", "");
   options.log = std::move(log);
   return options;
 }

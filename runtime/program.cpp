@@ -28,6 +28,7 @@ void Program::launch_bytes(std::int64_t rows, CUstream_st* stream,
                             spec_.op(), rows));
   }
   shape.grid *= static_cast<std::uint32_t>(std::min(rows, most_rows));
+  if (use_ != nullptr) use_->count(spec_, chosen.source, rows);
   device_.launch(*chosen.function, shape, stream, arguments, bytes);
 }
 

@@ -10,6 +10,7 @@
 #include "cache/image_cache.hpp"
 #include "logpjit/kernel_spec.hpp"
 #include "logpjit/launch_config.hpp"
+#include "runtime/config_use.hpp"
 #include "runtime/device.hpp"
 
 namespace logpjit::runtime {
@@ -18,6 +19,7 @@ namespace logpjit::runtime {
 struct Variant {
   std::int64_t max_rows = INT64_MAX;
   LaunchConfig config;
+  ConfigSource source = ConfigSource::kDefault;
   LaunchShape shape;  ///< grid = blocks per row
   /// Most blocks of a launch; they take rows in turn when there are more.
   std::uint32_t most_blocks = INT32_MAX;
@@ -30,8 +32,13 @@ struct Variant {
 /// Immutable once made; lives as long as its Engine.
 class Program {
  public:
-  Program(Device& device, const KernelSpec& spec, std::vector<Variant> variants)
-      : device_(device), spec_(spec), variants_(std::move(variants)) {}
+  /// `use` counts the launches; null = nobody does.
+  Program(Device& device, const KernelSpec& spec, std::vector<Variant> variants,
+          ConfigUse* use = nullptr)
+      : device_(device),
+        spec_(spec),
+        variants_(std::move(variants)),
+        use_(use) {}
 
   const KernelSpec& spec() const { return spec_; }
   Device& device() const { return device_; }
@@ -53,6 +60,7 @@ class Program {
   Device& device_;
   KernelSpec spec_;
   std::vector<Variant> variants_;
+  ConfigUse* use_;
 };
 
 }  // namespace logpjit::runtime

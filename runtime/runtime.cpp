@@ -13,8 +13,14 @@ const LaunchConfig& Kernel::config(std::int64_t rows) const {
   return program_->variant(rows).config;
 }
 
+ConfigSource Kernel::config_source(std::int64_t rows) const {
+  return program_->variant(rows).source;
+}
+
 Runtime::Runtime(const Options& options)
     : engine_(std::make_unique<runtime::Engine>(options)) {}
+Runtime::Runtime(std::unique_ptr<runtime::Engine> engine)
+    : engine_(std::move(engine)) {}
 Runtime::~Runtime() = default;
 Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&&) noexcept = default;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace logpjit::tuning {
 namespace {
@@ -14,14 +15,6 @@ double quantile(const std::vector<double>& sorted, double fraction) {
   const std::size_t high = std::min(low + 1, sorted.size() - 1);
   const double part = place - static_cast<double>(low);
   return sorted[low] + part * (sorted[high] - sorted[low]);
-}
-
-double sample(runtime::Device& device, const Work& work, int launches,
-              int& turn) {
-  const auto start = [&](CUstream_st* stream) {
-    for (int i = 0; i < launches; ++i) work(stream, turn++);
-  };
-  return device.time_graph(start, 1).front() / launches;
 }
 
 int launches_for(double ms, const MeasureOptions& options) {
@@ -38,26 +31,47 @@ Timing timing_of(std::vector<double> samples_ms) {
   timing.rounds_ms = samples_ms;
   std::sort(samples_ms.begin(), samples_ms.end());
   timing.median_ms = quantile(samples_ms, 0.5);
-  const double between =
-      quantile(samples_ms, 0.75) - quantile(samples_ms, 0.25);
+  timing.low_ms = quantile(samples_ms, 0.25);
+  timing.high_ms = quantile(samples_ms, 0.75);
+  const double between = timing.high_ms - timing.low_ms;
   timing.spread = timing.median_ms > 0 ? between / timing.median_ms : 0;
   return timing;
+}
+
+TimedWork::TimedWork(runtime::Device& device, Work work,
+                     const MeasureOptions& options)
+    : work_(std::make_shared<const Work>(std::move(work))),
+      turn_(std::make_shared<int>(0)) {
+  graph_ = record(device, 1);
+  graph_->replay_ms();
+  const double ms = graph_->replay_ms();
+  launches_ = launches_for(ms, options);
+  if (launches_ == 1) {
+    calibration_ = ms;
+    return;
+  }
+  graph_ = record(device, launches_);
+  graph_->replay_ms();
+}
+
+std::unique_ptr<runtime::Graph> TimedWork::record(runtime::Device& device,
+                                                  int launches) {
+  return device.capture(
+      [work = work_, turn = turn_, launches](CUstream_st* stream) {
+        for (int i = 0; i < launches; ++i) (*work)(stream, (*turn)++);
+      });
 }
 
 std::vector<Timing> measure(runtime::Device& device,
                             std::span<const Work> works,
                             const MeasureOptions& options) {
-  std::vector<int> launches;
-  launches.reserve(works.size());
-  std::vector<int> turns(works.size(), 0);
-  for (std::size_t w = 0; w < works.size(); ++w) {
-    launches.push_back(
-        launches_for(sample(device, works[w], 1, turns[w]), options));
-  }
+  std::vector<TimedWork> timed;
+  timed.reserve(works.size());
+  for (const Work& work : works) timed.emplace_back(device, work, options);
   std::vector<std::vector<double>> samples(works.size());
   for (int round = 0; round < options.rounds; ++round) {
     for (std::size_t w = 0; w < works.size(); ++w) {
-      samples[w].push_back(sample(device, works[w], launches[w], turns[w]));
+      samples[w].push_back(timed[w].sample());
     }
   }
   std::vector<Timing> timings;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +19,8 @@ struct Timing {
   double median_ms = 0;  ///< of one launch
   /// Between the quartiles, relative to the median.
   double spread = 0;
+  double low_ms = 0;   ///< the first quartile
+  double high_ms = 0;  ///< the third
   std::vector<double> rounds_ms;
 };
 
@@ -29,9 +33,31 @@ struct MeasureOptions {
   int most_launches = 100;
 };
 
+/// One work in a graph of many launches, fewer when each is long. The device
+/// must outlive it.
+class TimedWork {
+ public:
+  /// Records the graph and runs it once, which is not counted.
+  TimedWork(runtime::Device& device, Work work, const MeasureOptions& options);
+
+  /// Milliseconds of one launch: one replay, divided by the launches.
+  double sample() { return graph_->replay_ms() / launches_; }
+  int launches() const { return launches_; }
+  /// The time that said how many launches there are, where that is one: it is
+  /// as good as a sample.
+  std::optional<double> calibration() const { return calibration_; }
+
+ private:
+  std::unique_ptr<runtime::Graph> record(runtime::Device& device, int launches);
+
+  std::shared_ptr<const Work> work_;
+  std::shared_ptr<int> turn_;
+  int launches_ = 1;
+  std::optional<double> calibration_;
+  std::unique_ptr<runtime::Graph> graph_;
+};
+
 /// Times each work in every round, in turn, so that drift meets all alike.
-/// Each sample is one replay of a graph of many launches, fewer when each is
-/// long, divided by their number; the first replay is thrown away.
 std::vector<Timing> measure(runtime::Device& device,
                             std::span<const Work> works,
                             const MeasureOptions& options = {});

@@ -81,6 +81,22 @@ double milliseconds(Clock::duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
+/// No graphs here: the work itself, run at each replay.
+class CpuGraph final : public Graph {
+ public:
+  explicit CpuGraph(std::function<void(CUstream_st*)> work)
+      : work_(std::move(work)) {}
+
+  double replay_ms() override {
+    const Clock::time_point begin = Clock::now();
+    work_(nullptr);
+    return milliseconds(Clock::now() - begin);
+  }
+
+ private:
+  std::function<void(CUstream_st*)> work_;
+};
+
 [[noreturn]] void refuse_launch(const std::string& kernel,
                                 const std::string& why) {
   throw Error(ErrorCode::kInvalidArgument,
@@ -244,16 +260,9 @@ double CpuDevice::elapsed_ms(const Event& begin, const Event& end) {
   return milliseconds(as<CpuEvent>(end).time - as<CpuEvent>(begin).time);
 }
 
-std::vector<double> CpuDevice::time_graph(
-    const std::function<void(CUstream_st*)>& work, int replays) {
-  work(nullptr);
-  std::vector<double> times;
-  for (int replay = 0; replay < replays; ++replay) {
-    const Clock::time_point begin = Clock::now();
-    work(nullptr);
-    times.push_back(milliseconds(Clock::now() - begin));
-  }
-  return times;
+std::unique_ptr<Graph> CpuDevice::capture(
+    std::function<void(CUstream_st*)> work) {
+  return std::make_unique<CpuGraph>(std::move(work));
 }
 
 }  // namespace logpjit::runtime

@@ -50,8 +50,8 @@ class CpuDevice final : public Device {
   void free_stream(CUstream_st* stream) override;
   std::unique_ptr<Event> record(CUstream_st* stream) override;
   double elapsed_ms(const Event& begin, const Event& end) override;
-  std::vector<double> time_graph(const std::function<void(CUstream_st*)>& work,
-                                 int replays) override;
+  std::unique_ptr<Graph> capture(
+      std::function<void(CUstream_st*)> work) override;
 
  private:
   void run_groups(const GroupWork& work);

@@ -59,6 +59,32 @@ DeviceInfo read_info(const Driver& driver, CUdevice device, int index) {
   return info;
 }
 
+/// A graph with the stream it runs on.
+class CapturedWork final : public Graph {
+ public:
+  CapturedWork(CudaDevice& device, const Driver& driver,
+               const PrimaryContext& context,
+               const std::function<void(CUstream_st*)>& work)
+      : device_(device),
+        context_(context),
+        stream_(driver),
+        graph_(driver, stream_.get(), work) {}
+
+  double replay_ms() override {
+    const CurrentContext current(context_);
+    const auto begin = device_.record(stream_.get());
+    graph_.launch(stream_.get());
+    const auto end = device_.record(stream_.get());
+    return device_.elapsed_ms(*begin, *end);
+  }
+
+ private:
+  CudaDevice& device_;
+  const PrimaryContext& context_;
+  CudaStream stream_;
+  CudaGraph graph_;
+};
+
 }  // namespace
 
 int device_count(const Driver& driver) {
@@ -212,20 +238,18 @@ double CudaDevice::elapsed_ms(const Event& begin, const Event& end) {
   return ms;
 }
 
-std::vector<double> CudaDevice::time_graph(
-    const std::function<void(CUstream_st*)>& work, int replays) {
+std::unique_ptr<Graph> CudaDevice::capture(
+    std::function<void(CUstream_st*)> work) {
   const CurrentContext current(context_);
-  const CudaStream stream(driver_);
-  const CudaGraph graph(driver_, stream.get(), work);
-  std::vector<double> times;
-  for (int i = 0; i <= replays; ++i) {
-    const auto begin = record(stream.get());
-    graph.launch(stream.get());
-    const auto end = record(stream.get());
-    const double ms = elapsed_ms(*begin, *end);
-    if (i > 0) times.push_back(ms);
-  }
-  return times;
+  return std::make_unique<CapturedWork>(*this, driver_, context_, work);
+}
+
+bool CudaDevice::is_capturing(CUstream_st* stream) const {
+  const CurrentContext current(context_);
+  int status = 0;
+  const CUresult result = driver_.stream_is_capturing(stream, &status);
+  // The legacy stream cannot be asked while another one is being captured.
+  return result == kCaptureImplicit || (result == kSuccess && status != 0);
 }
 
 }  // namespace logpjit::runtime::cuda

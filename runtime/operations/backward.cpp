@@ -83,32 +83,39 @@ Made check(DeviceId device, const RowBackward& call) {
   return made;
 }
 
-void run(runtime::Engine& engine, const RowBackward& call,
-         runtime::CopiedLogits& copy, CUstream_st* stream) {
-  const Made made = check(engine.device().info().id, call);
+/// `copy` is null for a kernel that is held.
+void run(const runtime::ProgramSource& source, const RowBackward& call,
+         runtime::CopiedLogits* copy, CUstream_st* stream) {
+  runtime::Device& device = source.device();
+  const Made made = check(device.info().id, call);
   const std::int64_t chunk =
-      runtime::checked_chunk(kOp, engine, made.spec, call.options);
+      runtime::checked_chunk(kOp, source, made.spec, call.options);
   if (call.options.validate) {
-    runtime::check_range(kOp, engine.device(), {"ids", call.ids},
-                         made.spec.vocab, call.ignore_id);
-    runtime::check_range(kOp, engine.device(), {"row_index", call.row_index},
+    runtime::check_range(kOp, device, {"ids", call.ids}, made.spec.vocab,
+                         call.ignore_id);
+    runtime::check_range(kOp, device, {"row_index", call.row_index},
                          made.arguments.rows.limit, 0);
   }
-  copy.start({{"gradient", call.gradient.tensor}});
-  runtime::start(engine, made.spec, call.options, chunk, made.space.rows(),
+  if (copy != nullptr) copy->start({{"gradient", call.gradient.tensor}});
+  runtime::start(kOp, source, made.spec, call.options, chunk, made.space.rows(),
                  stream, made.arguments);
 }
 
 }  // namespace
 
 void backward(Runtime& runtime, const RowBackward& call, CUstream_st* stream) {
-  runtime::Engine& engine = runtime.engine();
-  runtime::CopiedLogits copy(kOp, engine, call.options,
+  const runtime::ProgramSource source(runtime.engine());
+  runtime::CopiedLogits copy(kOp, runtime.engine(), call.options,
                              {{"logits", call.logits}}, call.vocab, stream);
-  if (!copy.needed()) return run(engine, call, copy, stream);
+  if (!copy.needed()) return run(source, call, nullptr, stream);
   RowBackward contiguous = call;
   contiguous.logits = copy.view(0);
-  run(engine, contiguous, copy, stream);
+  run(source, contiguous, &copy, stream);
+}
+
+void launch(const Kernel& kernel, const RowBackward& call,
+            CUstream_st* stream) {
+  run(runtime::ProgramSource(kernel), call, nullptr, stream);
 }
 
 }  // namespace logpjit

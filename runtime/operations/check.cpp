@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <vector>
@@ -34,9 +35,7 @@ Extent extent_of(const TensorView& tensor) {
           base + static_cast<std::uintptr_t>((high + 1) * size)};
 }
 
-bool overlap(const TensorView& a, const TensorView& b) {
-  const Extent x = extent_of(a);
-  const Extent y = extent_of(b);
+bool overlap(const Extent& x, const Extent& y) {
   return x.begin < y.end && y.begin < x.end;
 }
 
@@ -149,18 +148,33 @@ void check_finite_positive(std::string_view op, std::string_view argument,
 
 void check_no_overlap(std::string_view op, std::initializer_list<Named> outputs,
                       std::initializer_list<Named> inputs) {
-  const auto check = [&](const Named& output, const Named& other) {
-    if (output.tensor.given() && other.tensor.given() &&
-        overlap(output.tensor, other.tensor)) {
-      refuse(op, output.name, fmt::format("overlaps {}", other.name));
+  // Every tensor's extent once: this stands in the way of each launch.
+  constexpr std::size_t kMostOutputs = 8;
+  std::array<Extent, kMostOutputs> extents;
+  std::array<const Named*, kMostOutputs> given;
+  std::size_t count = 0;
+  for (const Named& output : outputs) {
+    if (!output.tensor.given()) continue;
+    if (count == kMostOutputs) {
+      throw Error(ErrorCode::kInternal, "too many outputs to compare");
     }
-  };
-  for (const Named* output = outputs.begin(); output != outputs.end();
-       ++output) {
-    for (const Named* other = outputs.begin(); other != output; ++other) {
-      check(*output, *other);
+    const Extent extent = extent_of(output.tensor);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (overlap(extents[i], extent)) {
+        refuse(op, output.name, fmt::format("overlaps {}", given[i]->name));
+      }
     }
-    for (const Named& input : inputs) check(*output, input);
+    extents[count] = extent;
+    given[count++] = &output;
+  }
+  for (const Named& input : inputs) {
+    if (!input.tensor.given()) continue;
+    const Extent extent = extent_of(input.tensor);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (overlap(extents[i], extent)) {
+        refuse(op, given[i]->name, fmt::format("overlaps {}", input.name));
+      }
+    }
   }
 }
 

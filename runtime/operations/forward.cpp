@@ -113,12 +113,11 @@ RowValuesCall check_values(std::string_view op, DeviceId device,
   return made;
 }
 
-void validate_rows(std::string_view op, Engine& engine, const RowForward& call,
+void validate_rows(std::string_view op, Device& device, const RowForward& call,
                    const RowValuesCall& made) {
   if (!call.options.validate) return;
-  check_range(op, engine.device(), {"ids", call.ids}, made.spec.vocab,
-              call.ignore_id);
-  check_range(op, engine.device(), {"row_index", call.row_index},
+  check_range(op, device, {"ids", call.ids}, made.spec.vocab, call.ignore_id);
+  check_range(op, device, {"row_index", call.row_index},
               made.arguments.rows.limit, 0);
 }
 
@@ -128,54 +127,43 @@ namespace {
 
 constexpr std::string_view kOp = "forward";
 
-void run(runtime::Engine& engine, const RowForward& call,
-         runtime::CopiedLogits& copy, CUstream_st* stream) {
+/// `copy` is null for a kernel that is held.
+void run(const runtime::ProgramSource& source, const RowForward& call,
+         runtime::CopiedLogits* copy, CUstream_st* stream) {
+  runtime::Device& device = source.device();
   runtime::RowValuesCall made =
-      runtime::check_values(kOp, engine.device().info().id, call);
+      runtime::check_values(kOp, device.info().id, call);
   made.spec.rows = made.space.map();
   const std::int64_t chunk =
-      runtime::checked_chunk(kOp, engine, made.spec, call.options);
-  runtime::validate_rows(kOp, engine, call, made);
-  copy.start({{"logp", call.logp},
-              {"entropy", call.entropy},
-              {"lse", call.lse},
-              {"squares", call.squares},
-              {"argmax", call.argmax},
-              {"max", call.max},
-              {"sum", call.sum}});
-  runtime::start(engine, made.spec, call.options, chunk, made.space.rows(),
+      runtime::checked_chunk(kOp, source, made.spec, call.options);
+  runtime::validate_rows(kOp, device, call, made);
+  if (copy != nullptr) {
+    copy->start({{"logp", call.logp},
+                 {"entropy", call.entropy},
+                 {"lse", call.lse},
+                 {"squares", call.squares},
+                 {"argmax", call.argmax},
+                 {"max", call.max},
+                 {"sum", call.sum}});
+  }
+  runtime::start(kOp, source, made.spec, call.options, chunk, made.space.rows(),
                  stream, made.arguments);
 }
 
 }  // namespace
 
 void forward(Runtime& runtime, const RowForward& call, CUstream_st* stream) {
-  runtime::Engine& engine = runtime.engine();
-  runtime::CopiedLogits copy(kOp, engine, call.options,
+  const runtime::ProgramSource source(runtime.engine());
+  runtime::CopiedLogits copy(kOp, runtime.engine(), call.options,
                              {{"logits", call.logits}}, call.vocab, stream);
-  if (!copy.needed()) return run(engine, call, copy, stream);
+  if (!copy.needed()) return run(source, call, nullptr, stream);
   RowForward contiguous = call;
   contiguous.logits = copy.view(0);
-  run(engine, contiguous, copy, stream);
+  run(source, contiguous, &copy, stream);
 }
 
 void launch(const Kernel& kernel, const RowForward& call, CUstream_st* stream) {
-  const runtime::Program& program = kernel.program();
-  runtime::RowValuesCall made =
-      runtime::check_values("launch", program.device().info().id, call);
-  made.spec.rows = made.space.map();
-  if (made.spec != program.spec()) {
-    runtime::refuse("launch", "kernel",
-                    "was made for '" + program.spec().text() +
-                        "', the call is '" + made.spec.text() + "'");
-  }
-  if (call.options.validate || call.options.copy_strided ||
-      call.options.fallback) {
-    runtime::refuse("launch", "options",
-                    "a kernel that is held only launches; use forward");
-  }
-  if (made.space.rows() == 0) return;
-  program.launch(made.space.rows(), stream, made.arguments);
+  run(runtime::ProgramSource(kernel), call, nullptr, stream);
 }
 
 }  // namespace logpjit

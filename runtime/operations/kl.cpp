@@ -99,25 +99,25 @@ CheckedInputs check_inputs(std::string_view op, DeviceId device,
 template <typename Call>
 void with_copies(std::string_view op, Runtime& runtime, const Call& call,
                  CUstream_st* stream,
-                 void (*run)(runtime::Engine&, const Call&,
-                             runtime::CopiedLogits&, CUstream_st*)) {
-  runtime::Engine& engine = runtime.engine();
+                 void (*run)(const runtime::ProgramSource&, const Call&,
+                             runtime::CopiedLogits*, CUstream_st*)) {
+  const runtime::ProgramSource source(runtime.engine());
   runtime::CopiedLogits copy(
-      op, engine, call.options,
+      op, runtime.engine(), call.options,
       {{"student", call.inputs.student}, {"teacher", call.inputs.teacher}},
       call.inputs.vocab, stream);
-  if (!copy.needed()) return run(engine, call, copy, stream);
+  if (!copy.needed()) return run(source, call, nullptr, stream);
   Call contiguous = call;
   contiguous.inputs.student = copy.view(0);
   contiguous.inputs.teacher = copy.view(1);
-  run(engine, contiguous, copy, stream);
+  run(source, contiguous, &copy, stream);
 }
 
-void validate_index(std::string_view op, runtime::Engine& engine,
+void validate_index(std::string_view op, runtime::Device& device,
                     const KlInputs& inputs, const CallOptions& options,
                     const CheckedInputs& made) {
   if (!options.validate) return;
-  runtime::check_range(op, engine.device(), {"row_index", inputs.row_index},
+  runtime::check_range(op, device, {"row_index", inputs.row_index},
                        made.a.rows.limit, 0);
 }
 
@@ -159,10 +159,10 @@ GradientBuffer check_buffer(std::string_view op, DeviceId device,
           side.logits.shape[side.logits.rank - 1]};
 }
 
-void run_forward(runtime::Engine& engine, const KlForward& call,
-                 runtime::CopiedLogits& copy, CUstream_st* stream) {
+void run_forward(const runtime::ProgramSource& source, const KlForward& call,
+                 runtime::CopiedLogits* copy, CUstream_st* stream) {
   constexpr std::string_view kOp = "kl_forward";
-  const DeviceId device = engine.device().info().id;
+  const DeviceId device = source.device().info().id;
   const Sides sides = sides_of(call);
   CheckedInputs made = check_inputs(kOp, device, call.inputs, sides);
   RowSpace& space = made.space;
@@ -181,18 +181,20 @@ void run_forward(runtime::Engine& engine, const KlForward& call,
   arguments.row_count = space.rows();
   made.spec.rows = space.map();
   const std::int64_t chunk =
-      runtime::checked_chunk(kOp, engine, made.spec, call.options);
-  validate_index(kOp, engine, call.inputs, call.options, made);
-  copy.start(
-      {{"kl", call.kl}, sides.a.max, sides.a.sum, sides.b.max, sides.b.sum});
-  runtime::start(engine, made.spec, call.options, chunk, space.rows(), stream,
-                 arguments);
+      runtime::checked_chunk(kOp, source, made.spec, call.options);
+  validate_index(kOp, source.device(), call.inputs, call.options, made);
+  if (copy != nullptr) {
+    copy->start(
+        {{"kl", call.kl}, sides.a.max, sides.a.sum, sides.b.max, sides.b.sum});
+  }
+  runtime::start(kOp, source, made.spec, call.options, chunk, space.rows(),
+                 stream, arguments);
 }
 
-void run_backward(runtime::Engine& engine, const KlBackward& call,
-                  runtime::CopiedLogits& copy, CUstream_st* stream) {
+void run_backward(const runtime::ProgramSource& source, const KlBackward& call,
+                  runtime::CopiedLogits* copy, CUstream_st* stream) {
   constexpr std::string_view kOp = "kl_backward";
-  const DeviceId device = engine.device().info().id;
+  const DeviceId device = source.device().info().id;
   const Sides sides = sides_of(call);
   CheckedInputs made = check_inputs(kOp, device, call.inputs, sides);
   RowSpace& space = made.space;
@@ -243,12 +245,14 @@ void run_backward(runtime::Engine& engine, const KlBackward& call,
   arguments.row_count = space.rows();
   made.spec.rows = space.map();
   const std::int64_t chunk =
-      runtime::checked_chunk(kOp, engine, made.spec, call.options);
-  validate_index(kOp, engine, call.inputs, call.options, made);
-  copy.start({{"student_gradient", call.student_gradient.tensor},
-              {"teacher_gradient", call.teacher_gradient.tensor}});
-  runtime::start(engine, made.spec, call.options, chunk, space.rows(), stream,
-                 arguments);
+      runtime::checked_chunk(kOp, source, made.spec, call.options);
+  validate_index(kOp, source.device(), call.inputs, call.options, made);
+  if (copy != nullptr) {
+    copy->start({{"student_gradient", call.student_gradient.tensor},
+                 {"teacher_gradient", call.teacher_gradient.tensor}});
+  }
+  runtime::start(kOp, source, made.spec, call.options, chunk, space.rows(),
+                 stream, arguments);
 }
 
 }  // namespace
@@ -260,6 +264,14 @@ void kl_forward(Runtime& runtime, const KlForward& call, CUstream_st* stream) {
 void kl_backward(Runtime& runtime, const KlBackward& call,
                  CUstream_st* stream) {
   with_copies("kl_backward", runtime, call, stream, run_backward);
+}
+
+void launch(const Kernel& kernel, const KlForward& call, CUstream_st* stream) {
+  run_forward(runtime::ProgramSource(kernel), call, nullptr, stream);
+}
+
+void launch(const Kernel& kernel, const KlBackward& call, CUstream_st* stream) {
+  run_backward(runtime::ProgramSource(kernel), call, nullptr, stream);
 }
 
 }  // namespace logpjit

@@ -7,26 +7,32 @@
 #include "logpjit/call_options.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/fallback/rows_per_chunk.hpp"
+#include "runtime/operations/program_source.hpp"
 
 namespace logpjit::runtime {
 
 /// Checks what of `options` is for the launch alone.
-inline std::int64_t checked_chunk(std::string_view op, Engine& engine,
+inline std::int64_t checked_chunk(std::string_view op,
+                                  const ProgramSource& source,
                                   const KernelSpec& spec,
                                   const CallOptions& options) {
-  return rows_per_chunk(op, engine.device().info().id.kind, spec.vocab,
+  return rows_per_chunk(op, source.device().info().id.kind, spec.vocab,
                         options.chunk_rows);
 }
 
 /// Starts the kernel of `spec` for `rows` rows; the fallback where it is asked
 /// for or the kernel cannot be built. Nothing for no rows.
 template <typename Arguments>
-void start(Engine& engine, const KernelSpec& spec, const CallOptions& options,
+void start(std::string_view op, const ProgramSource& source,
+           const KernelSpec& spec, const CallOptions& options,
            std::int64_t chunk, std::int64_t rows, CUstream_st* stream,
            const Arguments& arguments) {
+  const Program* held = source.held(op, spec, options);
   if (rows == 0) return;
+  if (held != nullptr) return held->launch(rows, stream, arguments);
+  Engine& engine = *source.engine();
   if (!options.fallback) {
-    if (const Program* program = engine.find_program(spec)) {
+    if (const Program* program = engine.find_program(spec, stream)) {
       return program->launch(rows, stream, arguments);
     }
   }

@@ -36,20 +36,23 @@ void run_apart(Runtime& runtime, const RowWithGrad& call, CUstream_st* stream) {
            stream);
 }
 
-void run(Runtime& runtime, const RowWithGrad& call, runtime::CopiedLogits& copy,
-         CUstream_st* stream) {
-  runtime::Engine& engine = runtime.engine();
-  const DeviceInfo& info = engine.device().info();
+struct FusedCall {
+  runtime::RowValuesCall values;
+  device::RowFusedArguments arguments{};
+  bool alike = false;  ///< logits and gradient rows start alike
+};
+
+FusedCall check(DeviceId device, const RowWithGrad& call) {
   if (!call.values.max.given() || !call.values.sum.given()) {
     runtime::refuse(kOp, "values", "max and sum must be given");
   }
-  runtime::RowValuesCall made =
-      runtime::check_values(kOp, info.id, call.values);
-  device::RowFusedArguments arguments{};
+  FusedCall fused{.values = runtime::check_values(kOp, device, call.values)};
+  runtime::RowValuesCall& made = fused.values;
+  device::RowFusedArguments& arguments = fused.arguments;
   const Terms wanted = runtime::check_upstream(
-      kOp, info.id, call.upstream, made.ids, made.space, arguments.upstream);
+      kOp, device, call.upstream, made.ids, made.space, arguments.upstream);
   arguments.gradient_rows = made.space.rows_argument(
-      runtime::check_gradient(kOp, info.id, call.gradient, call.values.logits,
+      runtime::check_gradient(kOp, device, call.gradient, call.values.logits,
                               {{"ids", call.values.ids},
                                {"logp", call.values.logp},
                                {"max", call.values.max},
@@ -65,9 +68,24 @@ void run(Runtime& runtime, const RowWithGrad& call, runtime::CopiedLogits& copy,
   made.spec.aligned =
       made.spec.aligned && runtime::is_aligned(call.gradient.tensor);
   made.spec.rows = made.space.map();
+  arguments.values = made.arguments;
+  arguments.gradient = call.gradient.tensor.data;
+  arguments.gradient_columns =
+      call.values.logits.shape[call.values.logits.rank - 1];
+  fused.alike = runtime::lie_alike(call.values.logits, call.gradient.tensor);
+  return fused;
+}
+
+void run(Runtime& runtime, const RowWithGrad& call, runtime::CopiedLogits& copy,
+         CUstream_st* stream) {
+  runtime::Engine& engine = runtime.engine();
+  const DeviceInfo& info = engine.device().info();
+  const FusedCall fused = check(info.id, call);
+  const runtime::RowValuesCall& made = fused.values;
   const CallOptions& options = call.values.options;
-  runtime::checked_chunk(kOp, engine, made.spec, options);
-  runtime::validate_rows(kOp, engine, call.values, made);
+  runtime::checked_chunk(kOp, runtime::ProgramSource(engine), made.spec,
+                         options);
+  runtime::validate_rows(kOp, engine.device(), call.values, made);
   copy.start({{"gradient", call.gradient.tensor},
               {"logp", call.values.logp},
               {"entropy", call.values.entropy},
@@ -77,18 +95,13 @@ void run(Runtime& runtime, const RowWithGrad& call, runtime::CopiedLogits& copy,
               {"max", call.values.max},
               {"sum", call.values.sum}});
   if (made.space.rows() == 0) return;
-  const bool alike =
-      runtime::lie_alike(call.values.logits, call.gradient.tensor);
   const runtime::Program* program = nullptr;
-  if (alike && !options.fallback && runtime::fits_on_chip(made.spec, info)) {
-    program = engine.find_program(made.spec);
+  if (fused.alike && !options.fallback &&
+      runtime::fits_on_chip(made.spec, info)) {
+    program = engine.find_program(made.spec, stream);
   }
   if (program == nullptr) return run_apart(runtime, call, stream);
-  arguments.values = made.arguments;
-  arguments.gradient = call.gradient.tensor.data;
-  arguments.gradient_columns =
-      call.values.logits.shape[call.values.logits.rank - 1];
-  program->launch(made.space.rows(), stream, arguments);
+  program->launch(made.space.rows(), stream, fused.arguments);
 }
 
 }  // namespace
@@ -102,6 +115,22 @@ void forward_with_grad(Runtime& runtime, const RowWithGrad& call,
   RowWithGrad contiguous = call;
   contiguous.values.logits = copy.view(0);
   run(runtime, contiguous, copy, stream);
+}
+
+void launch(const Kernel& kernel, const RowWithGrad& call,
+            CUstream_st* stream) {
+  const runtime::ProgramSource source(kernel);
+  const FusedCall fused = check(source.device().info().id, call);
+  if (!fused.alike) {
+    runtime::refuse(kOp, "gradient",
+                    "its rows must start at the logits' place within 16 bytes; "
+                    "forward_with_grad takes any");
+  }
+  const runtime::RowValuesCall& made = fused.values;
+  const runtime::Program* program =
+      source.held(kOp, made.spec, call.values.options);
+  if (made.space.rows() == 0) return;
+  program->launch(made.space.rows(), stream, fused.arguments);
 }
 
 }  // namespace logpjit

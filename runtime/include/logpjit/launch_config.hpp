@@ -42,4 +42,14 @@ class LOGPJIT_API LaunchConfig {
   std::vector<std::pair<std::string, int>> values_;
 };
 
+/// Where a launch configuration came from.
+enum class ConfigSource {
+  kDefault,      ///< not measured
+  kExact,        ///< measured for this specification, rows and device
+  kNearest,      ///< measured for rows, vocabulary or templates near these
+  kOtherDevice,  ///< measured on another device of this architecture
+};
+/// "default", "exact", "nearest", "other_device".
+LOGPJIT_API std::string_view name(ConfigSource source);
+
 }  // namespace logpjit

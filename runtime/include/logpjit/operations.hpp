@@ -62,12 +62,6 @@ struct RowForward {
 LOGPJIT_API void forward(Runtime& runtime, const RowForward& call,
                          CUstream_st* stream = nullptr);
 
-/// The same with a kernel the caller holds: no look-up, and the configuration
-/// it was made with. Error{kInvalidArgument} when the call is of another
-/// specification than the kernel.
-LOGPJIT_API void launch(const Kernel& kernel, const RowForward& call,
-                        CUstream_st* stream = nullptr);
-
 /// Upstream gradients, fp32, any strides (0 included). Not given = 0.
 struct Upstream {
   TensorView logp{};     ///< [N] or [N, K], as the ids
@@ -179,5 +173,21 @@ LOGPJIT_API std::size_t workspace_bytes(const RowBackward& call);
 LOGPJIT_API std::size_t workspace_bytes(const RowWithGrad& call);
 LOGPJIT_API std::size_t workspace_bytes(const KlForward& call);
 LOGPJIT_API std::size_t workspace_bytes(const KlBackward& call);
+
+// The same with a kernel the caller holds: no look-up, and the configurations
+// it was made with. Error{kInvalidArgument} when the call is of another
+// specification than the kernel.
+
+LOGPJIT_API void launch(const Kernel& kernel, const RowForward& call,
+                        CUstream_st* stream = nullptr);
+LOGPJIT_API void launch(const Kernel& kernel, const RowBackward& call,
+                        CUstream_st* stream = nullptr);
+/// Where `forward_with_grad` would take two launches, there is no such kernel.
+LOGPJIT_API void launch(const Kernel& kernel, const RowWithGrad& call,
+                        CUstream_st* stream = nullptr);
+LOGPJIT_API void launch(const Kernel& kernel, const KlForward& call,
+                        CUstream_st* stream = nullptr);
+LOGPJIT_API void launch(const Kernel& kernel, const KlBackward& call,
+                        CUstream_st* stream = nullptr);
 
 }  // namespace logpjit

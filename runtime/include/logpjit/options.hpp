@@ -58,6 +58,11 @@ struct LOGPJIT_API Options {
   /// OS threads the CPU device runs blocks on; 0 = all.
   int cpu_threads = 0;
 
+  /// Calls whose launch configuration was not measured for them are written
+  /// down here, once each, for `logpjit pretune --from`; empty = nowhere.
+  /// Costs a lock for each such call.
+  std::filesystem::path record_misses;
+
   LogSink log;  ///< silent when empty
 
   /// Defaults plus what the environment says: LOGPJIT_DEVICE,
@@ -65,6 +70,7 @@ struct LOGPJIT_API Options {
   /// LOGPJIT_COMPILE=never, LOGPJIT_FALLBACK=never|always, LOGPJIT_CACHE=off,
   /// LOGPJIT_CACHE_MAX_BYTES, LOGPJIT_CACHE_MAX_ENTRIES, LOGPJIT_DRIVER,
   /// LOGPJIT_NVRTC, LOGPJIT_HOST_COMPILER, LOGPJIT_CPU_THREADS,
+  /// LOGPJIT_RECORD_MISSES,
   /// LD_LIBRARY_PATH (library folders); the cache directory falls back
   /// to $XDG_CACHE_HOME/logpjit, then $HOME/.cache/logpjit, then memory only.
   /// Relative or unusable directories are passed over with a log line. Any

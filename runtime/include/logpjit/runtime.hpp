@@ -37,6 +37,9 @@ class LOGPJIT_API Kernel {
   const KernelSpec& spec() const;
   /// The configuration used for `rows` rows.
   const LaunchConfig& config(std::int64_t rows) const;
+  /// Where that came from. Of a kernel made with one fixed configuration:
+  /// kDefault.
+  ConfigSource config_source(std::int64_t rows) const;
   const runtime::Program& program() const { return *program_; }
 
  private:
@@ -51,6 +54,12 @@ struct Counters {
   std::uint64_t rejected = 0;     ///< images a device refused
   std::uint64_t fallbacks = 0;    ///< calls served by the fallback
   std::uint64_t loaded = 0;       ///< kernels loaded into the device
+
+  // Launches by where their configuration came from; see ConfigSource.
+  std::uint64_t default_configs = 0;
+  std::uint64_t exact_configs = 0;
+  std::uint64_t nearest_configs = 0;
+  std::uint64_t other_device_configs = 0;
 };
 
 /// Made, passed, destroyed: there are no globals. Safe to share between
@@ -60,6 +69,8 @@ class LOGPJIT_API Runtime {
   /// Opens the device; throws Error{kUnavailable} with the reason when there is
   /// none. Opens no compiler: that happens at the first miss.
   explicit Runtime(const Options& options = {});
+  /// Over an engine that was made apart: for tests.
+  explicit Runtime(std::unique_ptr<runtime::Engine> engine);
   ~Runtime();
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;

@@ -1,6 +1,7 @@
 // A device that runs nothing and remembers everything.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "logpjit/error.hpp"
 #include "runtime/device.hpp"
 
 namespace logpjit::testing {
@@ -132,7 +134,9 @@ class NullDevice final : public runtime::Device {
             CUstream_st* /*stream*/) override {
     if (bytes > 0) std::memmove(to, from, bytes);
   }
-  void synchronize() override {}
+  void synchronize() override {
+    if (lost) throw Error(ErrorCode::kDriver, "the device is lost");
+  }
   std::size_t free_bytes() const override {
     return static_cast<std::size_t>(device_info.memory_bytes);
   }
@@ -148,20 +152,38 @@ class NullDevice final : public runtime::Device {
                     const runtime::Event& /*end*/) override {
     return 0;
   }
-  std::vector<double> time_graph(const std::function<void(CUstream_st*)>& work,
-                                 int replays) override {
-    std::vector<double> times;
-    for (int replay = -1; replay < replays; ++replay) {
-      const std::size_t before = launches().size();
-      work(make_stream());
-      std::vector<Launch> all = launches();
-      all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(before));
-      if (replay >= 0) times.push_back(on_time ? on_time(all) : 0);
-    }
-    return times;
+  std::unique_ptr<runtime::Graph> capture(
+      std::function<void(CUstream_st*)> work) override {
+    return std::make_unique<NullGraph>(*this, std::move(work));
+  }
+  bool is_capturing(CUstream_st* /*stream*/) const override {
+    return capturing;
   }
 
+  /// Whether `synchronize` fails.
+  std::atomic<bool> lost = false;
+  /// What `is_capturing` says.
+  std::atomic<bool> capturing = false;
+
  private:
+  /// Runs the work at each replay.
+  class NullGraph final : public runtime::Graph {
+   public:
+    NullGraph(NullDevice& device, std::function<void(CUstream_st*)> work)
+        : device_(device), work_(std::move(work)) {}
+    double replay_ms() override {
+      const std::size_t before = device_.launches().size();
+      work_(device_.make_stream());
+      std::vector<Launch> all = device_.launches();
+      all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(before));
+      return device_.on_time ? device_.on_time(all) : 0;
+    }
+
+   private:
+    NullDevice& device_;
+    std::function<void(CUstream_st*)> work_;
+  };
+
   mutable std::mutex mutex_;
   std::vector<Launch> launches_;
   int loads_ = 0;

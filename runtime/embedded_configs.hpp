@@ -1,0 +1,10 @@
+// What the build embeds of tuning/shipped/.
+#pragma once
+
+#include <string_view>
+
+namespace logpjit::runtime {
+
+std::string_view embedded_configs();
+
+}  // namespace logpjit::runtime
