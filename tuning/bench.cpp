@@ -8,6 +8,7 @@
 
 #include "logpjit/error.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/launch_table.hpp"
 #include "tuning/bench_kl.hpp"
 #include "tuning/bench_rows.hpp"
 #include "tuning/bench_subject.hpp"
@@ -19,6 +20,12 @@ std::unique_ptr<BenchSubject> make_subject(Runtime& runtime,
                                            const KernelSpec& spec,
                                            std::int64_t rows,
                                            const BenchVariant& variant) {
+  return make_tunable_subject(runtime, spec, rows, variant);
+}
+
+std::unique_ptr<TunableSubject> make_tunable_subject(
+    Runtime& runtime, const KernelSpec& spec, std::int64_t rows,
+    const BenchVariant& variant) {
   if (!has(spec.terms, Terms::kKl)) {
     return make_row_subject(runtime, spec, rows, variant);
   }
@@ -32,6 +39,21 @@ std::unique_ptr<BenchSubject> make_subject(Runtime& runtime,
 }
 
 namespace {
+
+/// Which configuration was launched; nothing where it took several kernels, or
+/// the fallback.
+void note_config(Runtime& runtime, const BenchSubject& subject,
+                 const BenchRequest& request, BenchResult& result) {
+  const auto* one = dynamic_cast<const TunableSubject*>(&subject);
+  if (one == nullptr || request.variant.fallback ||
+      (one->spec().pass == Pass::kWithGrad &&
+       !runtime::fits_on_chip(one->spec(), runtime.device()))) {
+    return;
+  }
+  const Kernel kernel = runtime.kernel(one->spec());
+  result.config = kernel.config(request.rows).text();
+  result.config_source = kernel.config_source(request.rows);
+}
 
 /// The least free memory that is seen while the operation runs, against before.
 std::int64_t peak_workspace(runtime::Device& device, BenchSubject& subject) {
@@ -70,6 +92,7 @@ BenchResult bench(Runtime& runtime, const BenchRequest& request) {
   result.passes = subject->passes();
   result.bytes = subject->bytes();
   result.buffers = subject->buffers();
+  note_config(runtime, *subject, request, result);
   // Memory of a CPU is everybody's.
   if (device.info().id.kind == DeviceKind::kCuda) {
     result.peak_workspace = peak_workspace(device, *subject);

@@ -16,10 +16,10 @@ namespace logpjit::tuning {
 struct BenchRequest {
   KernelSpec spec;  ///< terms, pass, dtypes and vocab
   std::int64_t rows = 0;
-  BenchVariant variant;
+  BenchVariant variant{};
   /// Columns of the baseline; absent = those of `spec`.
-  std::optional<std::int64_t> baseline_vocab;
-  MeasureOptions measure;
+  std::optional<std::int64_t> baseline_vocab{};
+  MeasureOptions measure{};
 
   /// The plain call that this one is compared with in the same rounds: one id
   /// a row, none ignored, specialised kernels. Nothing when it is that itself.
@@ -38,6 +38,8 @@ struct BenchResult {
   std::optional<Timing> baseline;
   /// Device memory that went while the operation ran, its tensors aside.
   std::int64_t peak_workspace = 0;
+  std::string config;  ///< what was launched; empty: several kernels
+  ConfigSource config_source = ConfigSource::kDefault;
   Accuracy accuracy;  ///< of the first output or the gradient, on a few rows
 
   double to_baseline() const {

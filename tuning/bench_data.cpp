@@ -30,9 +30,12 @@ std::vector<std::byte> random_block(DType dtype, unsigned seed) {
 void fill_with(runtime::Device& device, const DeviceTensor& tensor,
                const std::vector<std::byte>& block) {
   auto* to = static_cast<std::byte*>(tensor.view.data);
-  for (std::size_t done = 0; done < tensor.bytes(); done += block.size()) {
-    device.copy_in(to + done, block.data(),
-                   std::min(block.size(), tensor.bytes() - done));
+  std::size_t done = std::min(block.size(), tensor.bytes());
+  device.copy_in(to, block.data(), done);
+  while (done < tensor.bytes()) {  // whole blocks, doubled on the device
+    const std::size_t more = std::min(done, tensor.bytes() - done);
+    device.copy(to + done, to, more, nullptr);
+    done += more;
   }
 }
 
@@ -102,6 +105,50 @@ FetchedRows fetch_rows(runtime::Device& device, const DeviceTensor& logits,
     return ids.id(row, k);
   };
   return fetched;
+}
+
+bool starts_aligned(const DeviceTensor& matrix) {
+  constexpr std::int64_t kWordBytes = 16;
+  const std::int64_t row_bytes =
+      matrix.view.shape[1] *
+      static_cast<std::int64_t>(size_of(matrix.view.dtype));
+  return matrix.view.shape[0] <= 1 || row_bytes % kWordBytes == 0;
+}
+
+void poison_all(runtime::Device& device,
+                std::span<const DeviceTensor> tensors) {
+  for (const DeviceTensor& tensor : tensors) {
+    device.fill(tensor.view.data, kPoison, tensor.bytes());
+  }
+}
+
+void append_all(runtime::Device& device, std::span<const DeviceTensor> tensors,
+                std::vector<std::byte>& bytes) {
+  for (const DeviceTensor& tensor : tensors) {
+    const auto own = download(device, tensor);
+    bytes.insert(bytes.end(), own.begin(), own.end());
+  }
+}
+
+void append_sampled_rows(runtime::Device& device, const DeviceTensor& matrix,
+                         std::vector<std::byte>& bytes) {
+  constexpr std::int64_t kSampled = 64;
+  const std::int64_t rows = matrix.view.shape[0];
+  const std::int64_t sampled = std::min(rows, kSampled);
+  const std::size_t row_bytes =
+      matrix.bytes() /
+      static_cast<std::size_t>(std::max<std::int64_t>(rows, 1));
+  const auto* from = static_cast<const std::byte*>(matrix.view.data);
+  device.synchronize();
+  for (std::int64_t i = 0; i < sampled; ++i) {
+    const std::int64_t row =
+        i * (rows - 1) / std::max<std::int64_t>(sampled - 1, 1);
+    const std::size_t at = bytes.size();
+    bytes.resize(at + row_bytes);
+    device.copy_out(bytes.data() + at,
+                    from + static_cast<std::size_t>(row) * row_bytes,
+                    row_bytes);
+  }
 }
 
 }  // namespace logpjit::tuning

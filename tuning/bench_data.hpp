@@ -1,7 +1,9 @@
 // Random tensors for timing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/device.hpp"
@@ -41,5 +43,16 @@ struct FetchedRows {
 };
 FetchedRows fetch_rows(runtime::Device& device, const DeviceTensor& logits,
                        std::int64_t rows, const SpreadIds& ids = {});
+
+/// Whether rows of a contiguous matrix start at multiples of 16 bytes.
+bool starts_aligned(const DeviceTensor& matrix);
+
+void poison_all(runtime::Device& device, std::span<const DeviceTensor> tensors);
+/// Their bytes, one after the other.
+void append_all(runtime::Device& device, std::span<const DeviceTensor> tensors,
+                std::vector<std::byte>& bytes);
+/// At most 64 rows spread over a matrix, the first and the last among them.
+void append_sampled_rows(runtime::Device& device, const DeviceTensor& matrix,
+                         std::vector<std::byte>& bytes);
 
 }  // namespace logpjit::tuning

@@ -15,7 +15,7 @@ constexpr std::int64_t kCheckedRows = 4;
 constexpr unsigned kStudentSeed = 20;
 constexpr unsigned kTeacherSeed = 21;
 
-class KlSubject final : public BenchSubject {
+class KlSubject final : public TunableSubject {
  public:
   KlSubject(Runtime& runtime, const KernelSpec& spec, std::int64_t rows,
             bool fallback);
@@ -31,6 +31,10 @@ class KlSubject final : public BenchSubject {
     return logits_bytes() * (has_gradient() ? 3 : 2);
   }
   int buffers() const override { return static_cast<int>(students_.size()); }
+  const KernelSpec& spec() const override { return spec_; }
+  void use(const Kernel& kernel) override { kernel_ = kernel; }
+  void poison() override;
+  std::vector<std::byte> results() override;
 
  private:
   bool has_gradient() const { return spec_.pass == Pass::kBackward; }
@@ -41,6 +45,10 @@ class KlSubject final : public BenchSubject {
     return static_cast<std::size_t>(turn) % students_.size();
   }
   TensorView add_output();
+  bool is_reverse() const {
+    return values_.inputs.direction == KlDirection::kReverse;
+  }
+  void set_gradient_sides();
 
   Runtime& runtime_;
   runtime::Device& device_;
@@ -53,6 +61,7 @@ class KlSubject final : public BenchSubject {
   std::vector<DeviceTensor> outputs_;
   KlForward values_;
   KlBackward gradients_;
+  Kernel kernel_;  ///< empty: the runtime chooses
 };
 
 KlSubject::KlSubject(Runtime& runtime, const KernelSpec& spec,
@@ -66,6 +75,16 @@ KlSubject::KlSubject(Runtime& runtime, const KernelSpec& spec,
       teachers_(
           random_logits(device_, spec.logits, rows, spec.vocab, kTeacherSeed)),
       ones_(constant_rows(device_, rows, 1)) {
+  // What the calls below are, whatever else was asked for.
+  spec_ = KernelSpec{.terms = spec.terms,
+                     .pass = spec.pass,
+                     .logits = spec.logits,
+                     .other = spec.logits,
+                     .vocab = spec.vocab,
+                     .aligned = starts_aligned(students_.front()),
+                     .grad_a = spec.grad_a,
+                     .grad_b = spec.grad_b};
+  set_gradient_sides();
   values_.inputs.student = students_.front().view;
   values_.inputs.teacher = teachers_.front().view;
   values_.kl = add_output();
@@ -100,10 +119,40 @@ void KlSubject::start(CUstream_st* stream, int turn) {
   inputs.student = students_[at(turn)].view;
   inputs.teacher = teachers_[at(turn)].view;
   if (has_gradient()) {
-    kl_backward(runtime_, gradients_, stream);
+    kernel_ ? launch(kernel_, gradients_, stream)
+            : kl_backward(runtime_, gradients_, stream);
   } else {
-    kl_forward(runtime_, values_, stream);
+    kernel_ ? launch(kernel_, values_, stream)
+            : kl_forward(runtime_, values_, stream);
   }
+}
+
+/// What is timed is the student's gradient, which is B's in the usual
+/// direction and A's in the other.
+void KlSubject::set_gradient_sides() {
+  const bool reverse = spec_.grad_a && !spec_.grad_b && has_gradient();
+  values_.inputs.direction =
+      reverse ? KlDirection::kReverse : KlDirection::kForward;
+  // Only a gradient has sides; elsewhere they are as a call leaves them.
+  if (!has_gradient()) {
+    spec_.grad_a = KernelSpec{}.grad_a;
+    spec_.grad_b = KernelSpec{}.grad_b;
+  }
+}
+
+void KlSubject::poison() {
+  if (has_gradient()) return poison_all(device_, {&gradient_, 1});
+  poison_all(device_, outputs_);
+}
+
+std::vector<std::byte> KlSubject::results() {
+  std::vector<std::byte> bytes;
+  if (has_gradient()) {
+    append_sampled_rows(device_, gradient_, bytes);
+  } else {
+    append_all(device_, outputs_, bytes);
+  }
+  return bytes;
 }
 
 void KlSubject::start_floor(const Floors& floors, CUstream_st* stream,
@@ -138,7 +187,8 @@ Accuracy KlSubject::check() {
     }
     const FetchedRows gradient = fetch_rows(device_, gradient_, rows);
     gradient.problem.logits(row, computed);
-    const auto right = row_kl_gradients(t, s, 1).b;
+    const auto right = is_reverse() ? row_kl_gradients(s, t, 1).a
+                                    : row_kl_gradients(t, s, 1).b;
     for (std::size_t j = 0; j < right.size(); ++j) {
       accuracy.add(computed[j], right[j], spec_.logits);
     }
@@ -148,10 +198,10 @@ Accuracy KlSubject::check() {
 
 }  // namespace
 
-std::unique_ptr<BenchSubject> make_kl_subject(Runtime& runtime,
-                                              const KernelSpec& spec,
-                                              std::int64_t rows,
-                                              const BenchVariant& variant) {
+std::unique_ptr<TunableSubject> make_kl_subject(Runtime& runtime,
+                                                const KernelSpec& spec,
+                                                std::int64_t rows,
+                                                const BenchVariant& variant) {
   if (variant.ids_per_row != 1 || variant.half_ignored) {
     throw Error(ErrorCode::kUnsupported, "a divergence has no ids to vary");
   }

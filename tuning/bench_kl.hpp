@@ -9,9 +9,9 @@ namespace logpjit::tuning {
 
 /// The forward direction's value, or its gradient of the student, as the
 /// specification's pass says.
-std::unique_ptr<BenchSubject> make_kl_subject(Runtime& runtime,
-                                              const KernelSpec& spec,
-                                              std::int64_t rows,
-                                              const BenchVariant& variant);
+std::unique_ptr<TunableSubject> make_kl_subject(Runtime& runtime,
+                                                const KernelSpec& spec,
+                                                std::int64_t rows,
+                                                const BenchVariant& variant);
 
 }  // namespace logpjit::tuning

@@ -26,7 +26,7 @@ constexpr TermRow kTerms[] = {
     {Terms::kLse, &RowForward::lse, &logpjit::Upstream::lse},
     {Terms::kSquares, &RowForward::squares, &logpjit::Upstream::squares}};
 
-class RowSubject final : public BenchSubject {
+class RowSubject final : public TunableSubject {
  public:
   RowSubject(Runtime& runtime, const KernelSpec& spec, std::int64_t rows,
              const BenchVariant& variant);
@@ -44,6 +44,10 @@ class RowSubject final : public BenchSubject {
     return logits_bytes() * (has_gradient() ? 2 : 1);
   }
   int buffers() const override { return static_cast<int>(logits_.size()); }
+  const KernelSpec& spec() const override { return spec_; }
+  void use(const Kernel& kernel) override { kernel_ = kernel; }
+  void poison() override;
+  std::vector<std::byte> results() override;
 
  private:
   bool has_gradient() const { return spec_.pass != Pass::kForward; }
@@ -65,6 +69,7 @@ class RowSubject final : public BenchSubject {
   DeviceTensor gradient_;
   std::vector<DeviceTensor> outputs_;  ///< in the order of kTerms
   RowWithGrad call_;
+  Kernel kernel_;  ///< empty: the runtime chooses
 };
 
 RowSubject::RowSubject(Runtime& runtime, const KernelSpec& spec,
@@ -82,6 +87,13 @@ RowSubject::RowSubject(Runtime& runtime, const KernelSpec& spec,
                 "ignored rows are timed in a forward only: a gradient is "
                 "written for them too");
   }
+  // What the calls below are, whatever else was asked for.
+  spec_ = KernelSpec{.terms = spec.terms,
+                     .pass = spec.pass,
+                     .logits = spec.logits,
+                     .vocab = spec.vocab,
+                     .many_ids = variant.ids_per_row > 1,
+                     .aligned = starts_aligned(logits_.front())};
   call_.values.logits = logits_.front().view;
   call_.values.options.fallback = variant.fallback;
   if (has(spec.terms, Terms::kLogp)) call_.values.ids = ids_.view;
@@ -123,22 +135,37 @@ void RowSubject::start(CUstream_st* stream, int turn) {
       logits_[static_cast<std::size_t>(turn) % logits_.size()].view;
   switch (spec_.pass) {
     case Pass::kForward:
-      return forward(runtime_, call.values, stream);
+      return kernel_ ? launch(kernel_, call.values, stream)
+                     : forward(runtime_, call.values, stream);
     case Pass::kWithGrad:
-      return forward_with_grad(runtime_, call, stream);
+      return kernel_ ? launch(kernel_, call, stream)
+                     : forward_with_grad(runtime_, call, stream);
     case Pass::kBackward:
-      return backward(runtime_,
-                      {.logits = call.values.logits,
-                       .ids = call.values.ids,
-                       .max = call.values.max,
-                       .sum = call.values.sum,
-                       .entropy = call.values.entropy,
-                       .squares = call.values.squares,
-                       .upstream = call.upstream,
-                       .gradient = call.gradient,
-                       .options = call.values.options},
-                      stream);
+      const RowBackward gradient{.logits = call.values.logits,
+                                 .ids = call.values.ids,
+                                 .max = call.values.max,
+                                 .sum = call.values.sum,
+                                 .entropy = call.values.entropy,
+                                 .squares = call.values.squares,
+                                 .upstream = call.upstream,
+                                 .gradient = call.gradient,
+                                 .options = call.values.options};
+      return kernel_ ? launch(kernel_, gradient, stream)
+                     : backward(runtime_, gradient, stream);
   }
+}
+
+/// A backward reads the values; they are none of its results.
+void RowSubject::poison() {
+  if (spec_.pass != Pass::kBackward) poison_all(device_, outputs_);
+  if (has_gradient()) poison_all(device_, {&gradient_, 1});
+}
+
+std::vector<std::byte> RowSubject::results() {
+  std::vector<std::byte> bytes;
+  if (spec_.pass != Pass::kBackward) append_all(device_, outputs_, bytes);
+  if (has_gradient()) append_sampled_rows(device_, gradient_, bytes);
+  return bytes;
 }
 
 void RowSubject::start_floor(const Floors& floors, CUstream_st* stream,
@@ -210,10 +237,10 @@ Accuracy RowSubject::check() {
 
 }  // namespace
 
-std::unique_ptr<BenchSubject> make_row_subject(Runtime& runtime,
-                                               const KernelSpec& spec,
-                                               std::int64_t rows,
-                                               const BenchVariant& variant) {
+std::unique_ptr<TunableSubject> make_row_subject(Runtime& runtime,
+                                                 const KernelSpec& spec,
+                                                 std::int64_t rows,
+                                                 const BenchVariant& variant) {
   return std::make_unique<RowSubject>(runtime, spec, rows, variant);
 }
 

@@ -1,9 +1,11 @@
 // One operation with its tensors, to be started over and over.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "logpjit/kernel_spec.hpp"
 #include "logpjit/runtime.hpp"
@@ -53,11 +55,29 @@ class BenchSubject {
   virtual int buffers() const = 0;
 };
 
+/// A subject that can be run with any kernel of its specification.
+class TunableSubject : public BenchSubject {
+ public:
+  /// The exact specification of its calls.
+  virtual const KernelSpec& spec() const = 0;
+  /// From now on `start` launches this kernel, which is of `spec()`.
+  virtual void use(const Kernel& kernel) = 0;
+  /// Fills all that `start` writes with kPoison.
+  virtual void poison() = 0;
+  /// What was written for the first buffers: every value of every row, and the
+  /// gradient's rows at places spread over it. Waits for the device.
+  virtual std::vector<std::byte> results() = 0;
+};
+
 /// Random logits, ids spread over the vocabulary, upstream gradients of 1.
 /// Error{kUnsupported} for an operation that cannot be timed.
 std::unique_ptr<BenchSubject> make_subject(Runtime& runtime,
                                            const KernelSpec& spec,
                                            std::int64_t rows,
                                            const BenchVariant& variant = {});
+/// The same for what the tuner can tune; Error{kUnsupported} for the rest.
+std::unique_ptr<TunableSubject> make_tunable_subject(
+    Runtime& runtime, const KernelSpec& spec, std::int64_t rows,
+    const BenchVariant& variant = {});
 
 }  // namespace logpjit::tuning

@@ -1,0 +1,151 @@
+// What is worth trying.
+#include "tuning/search_space.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/config_rules.hpp"
+#include "runtime/launch_table.hpp"
+#include "tests/support/device/null_device.hpp"
+#include "tuning/model_presets.hpp"
+
+namespace logpjit::tuning {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+
+DeviceInfo gpu() {
+  auto device = testing::NullDevice().device_info;
+  device.minor = 0;
+  return device;
+}
+
+DeviceInfo cpu() {
+  DeviceInfo device;
+  device.multiprocessors = 2;
+  device.shared_bytes_per_block = 227 << 10;
+  return device;
+}
+
+runtime::TunedShape shape(const char* op, std::int64_t vocab = 151936,
+                          std::int64_t rows = 8192) {
+  runtime::TunedShape made{.spec = *parse_timed_op(op), .rows = rows};
+  made.spec.vocab = vocab;
+  return made;
+}
+
+TEST(SearchSpace, DefaultFirstAndEveryCandidateLegal) {
+  for (const std::string& op : default_ops()) {
+    for (const DeviceInfo& device : {gpu(), cpu()}) {
+      for (const std::int64_t rows : {1, 64, 8192}) {
+        const auto subject = shape(op.c_str(), 151936, rows);
+        const SearchSpace space = search_space(subject, device);
+        ASSERT_FALSE(space.configs.empty());
+        EXPECT_EQ(space.configs.front(), default_config(subject, device));
+        EXPECT_GE(space.configs.size(), 4u) << op;
+        std::set<std::string> texts;
+        for (const LaunchConfig& config : space.configs) {
+          EXPECT_FALSE(runtime::broken_rule(subject.spec, config, device))
+              << op << ": " << config.text();
+          EXPECT_TRUE(texts.insert(config.text()).second) << config.text();
+        }
+      }
+    }
+  }
+}
+
+TEST(SearchSpace, RowsAreSplitOnlyWhereThereAreFew) {
+  const LaunchConfig split{{"parts", 4}, {"split", 16}};
+  EXPECT_THAT(search_space(shape("logp", 151936, 8), gpu()).configs,
+              Contains(split));
+  const SearchSpace many = search_space(shape("logp"), gpu());
+  EXPECT_THAT(many.configs, Not(Contains(split)));
+  EXPECT_GT(many.rejected.at("many_rows"), 0);
+}
+
+TEST(SearchSpace, RejectionsAreCountedByRule) {
+  const SearchSpace space = search_space(shape("logp_backward"), gpu());
+  EXPECT_GT(space.rejected.at("residency"), 0);
+  EXPECT_GT(space.rejected.at("registers"), 0);
+  const SearchSpace fused = search_space(shape("logp_with_grad"), gpu());
+  EXPECT_GT(fused.rejected.at("row"), 0);
+  const SearchSpace small = search_space(shape("logp", 500), gpu());
+  EXPECT_GT(small.rejected.at("idle_threads"), 0);
+  const SearchSpace host = search_space(shape("logp"), cpu());
+  EXPECT_GT(host.rejected.at("no_effect"), 0);
+}
+
+TEST(SearchSpace, OldGpusGetNoClusters) {
+  DeviceInfo ampere = gpu();
+  ampere.major = 8;
+  for (const LaunchConfig& config :
+       search_space(shape("logp", 151936, 8), ampere).configs) {
+    EXPECT_FALSE(config.find("split")) << config.text();
+  }
+}
+
+TEST(SearchSpace, SpreadStartsWithTheDefaultAndReachesFar) {
+  const SearchSpace space = search_space(shape("logp_backward"), gpu());
+  const auto chosen = spread_out(space.configs, 24);
+  ASSERT_EQ(chosen.size(), 24u);
+  EXPECT_EQ(chosen.front(), space.configs.front());
+  EXPECT_EQ(spread_out(space.configs, 24), chosen);
+  double farthest = 0;
+  for (const LaunchConfig& config : chosen) {
+    farthest = std::max(farthest, distance(config, chosen.front()));
+  }
+  EXPECT_EQ(farthest, distance(space.configs.back(), space.configs.front()));
+  EXPECT_EQ(spread_out(space.configs, 1).size(), 1u);
+  EXPECT_TRUE(spread_out({}, 5).empty());
+}
+
+TEST(SearchSpace, NeighboursAreNewAndNear) {
+  const SearchSpace space = search_space(shape("logp_backward"), gpu());
+  const auto known = spread_out(space.configs, 24);
+  const auto near = neighbours(space.configs, known[5], known, 8);
+  ASSERT_EQ(near.size(), 8u);
+  for (const LaunchConfig& config : near) {
+    EXPECT_EQ(std::count(known.begin(), known.end(), config), 0);
+  }
+  EXPECT_LE(distance(near.front(), known[5]), distance(near.back(), known[5]));
+}
+
+TEST(ModelPresets, NamesAndNumbers) {
+  EXPECT_EQ(find_preset("qwen2.5")->vocab, 151936);
+  EXPECT_EQ(find_preset("Llama3")->vocab, 128256);
+  EXPECT_EQ(find_preset("gemma3-vision")->vocab, 262208);
+  EXPECT_FALSE(find_preset("qwen"));
+  std::set<std::string_view> names;
+  for (const ModelPreset& preset : model_presets()) {
+    EXPECT_TRUE(names.insert(preset.name).second) << preset.name;
+    EXPECT_GT(preset.vocab, 1000);
+    EXPECT_FALSE(preset.source.empty()) << preset.name;
+  }
+}
+
+TEST(ModelPresets, ShapesOfShardsOnceEach) {
+  const auto shapes = make_shapes({.ops = {*parse_timed_op("logp")},
+                                   .dtypes = {DType::kBf16},
+                                   .vocabs = {50257, 50257},
+                                   .rows = {1, 64},
+                                   .shards = {1, 2}});
+  ASSERT_EQ(shapes.size(), 4u);
+  EXPECT_EQ(shapes[0].spec.vocab, 50257);
+  EXPECT_TRUE(shapes[0].spec.aligned);   // a single row
+  EXPECT_FALSE(shapes[1].spec.aligned);  // 100514 bytes a row
+  EXPECT_EQ(shapes[2].spec.vocab, 25129);
+}
+
+TEST(ModelPresets, DivergencesByDirection) {
+  EXPECT_TRUE(parse_timed_op("kl_backward")->grad_b);
+  EXPECT_FALSE(parse_timed_op("kl_backward")->grad_a);
+  EXPECT_TRUE(parse_timed_op("kl_reverse_backward")->grad_a);
+  EXPECT_FALSE(parse_timed_op("nonsense"));
+}
+
+}  // namespace
+}  // namespace logpjit::tuning

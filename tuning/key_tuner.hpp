@@ -1,0 +1,67 @@
+// Tuning of one specification and row count, step by step.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tuning/bench_subject.hpp"
+#include "tuning/device_tensor.hpp"
+#include "tuning/tuner.hpp"
+
+namespace logpjit::tuning {
+
+/// Throws what the subject's or the default's failure is; candidates that fail
+/// say so in the result. A driver error that may concern the whole device ends
+/// as an Error, too.
+class KeyTuner {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  KeyTuner(Runtime& runtime, const Floors& floors, const TuneOptions& options,
+           KeyResult& key, Clock::time_point deadline);
+
+  void run();
+
+ private:
+  struct Loaded {
+    std::size_t candidate = 0;
+    Kernel kernel{};
+    std::unique_ptr<TimedWork> work{};
+    std::vector<double> samples{};
+  };
+
+  void add(std::vector<LaunchConfig> configs);
+  void build(std::size_t first);
+  void build_one(Candidate& candidate);
+  void check_default();
+  void verify(std::size_t first);
+  bool verify_one(Candidate& candidate, Kernel& kernel);
+  void measure();
+  void sample(Loaded& loaded);
+  void measure_floors(int rounds);
+  void finish();
+  bool reached_goal() const;
+  double best_ms() const;
+  /// Whether the deadline is past, or the run is to end.
+  bool is_over() const;
+
+  Runtime& runtime_;
+  const Floors& floors_;
+  const TuneOptions& options_;
+  KeyResult& key_;
+  const Clock::time_point deadline_;
+  std::unique_ptr<TunableSubject> subject_;
+  std::vector<std::byte> expected_;
+  double expected_ms_ = 0;
+  std::vector<Loaded> loaded_;
+  DeviceTensor copy_from_;
+  DeviceTensor copy_to_;
+  std::unique_ptr<TimedWork> floor_;
+  std::unique_ptr<TimedWork> copy_;
+  std::vector<double> floor_samples_;
+  std::vector<double> copy_samples_;
+};
+
+}  // namespace logpjit::tuning
