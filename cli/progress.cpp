@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <string>
 
 namespace logpjit::cli {
 
@@ -13,10 +15,26 @@ Progress::Progress(std::int64_t steps)
 
 Progress::~Progress() { clear(); }
 
-void Progress::step(std::string_view what) {
+namespace {
+
+std::string bar(std::int64_t done, std::int64_t steps) {
+  constexpr std::int64_t kWidth = 20;
+  const std::int64_t full =
+      kWidth * (done - 1) / std::max<std::int64_t>(steps, 1);
+  return std::string(static_cast<std::size_t>(full), '#') +
+         std::string(static_cast<std::size_t>(kWidth - full), '.');
+}
+
+}  // namespace
+
+void Progress::step(std::string_view what, std::optional<double> seconds_left) {
   ++done_;
   if (terminal_) {
-    fmt::print(stderr, "\r\x1b[K[{}/{}] {}", done_, steps_, what);
+    const std::string left =
+        seconds_left ? fmt::format(" {} {:.0f} s left", bar(done_, steps_),
+                                   *seconds_left)
+                     : std::string();
+    fmt::print(stderr, "\r\x1b[K[{}/{}]{} {}", done_, steps_, left, what);
     std::fflush(stderr);
   } else {
     fmt::print(stderr, "[{}/{}] {}\n", done_, steps_, what);

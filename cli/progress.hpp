@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace logpjit::cli {
@@ -17,8 +18,11 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   bool on_terminal() const { return terminal_; }
-  /// Says that a step begins.
-  void step(std::string_view what);
+  void set_steps(std::int64_t steps) { steps_ = steps; }
+  /// Says that a step begins. With the seconds that are left, a terminal shows
+  /// a bar and them.
+  void step(std::string_view what,
+            std::optional<double> seconds_left = std::nullopt);
   /// Wipes the line, before something else is printed.
   void clear();
 

@@ -71,8 +71,9 @@ KeyTuner::KeyTuner(Runtime& runtime, const Floors& floors,
       key_(key),
       deadline_(deadline) {}
 
-bool KeyTuner::is_over() const {
-  return Clock::now() >= deadline_ || options_.interrupted();
+bool KeyTuner::is_over(double ms) const {
+  const std::chrono::duration<double, std::milli> more(ms);
+  return Clock::now() + more >= deadline_ || options_.interrupted();
 }
 
 void KeyTuner::run() {
@@ -121,7 +122,9 @@ void KeyTuner::build(std::size_t first) {
       [&] {
         // The default is always built.
         const bool is_first = first == 0 && !begun.exchange(true);
-        return !is_first && (Clock::now() >= end || is_over());
+        const std::chrono::duration<double, std::milli> more(
+            longest_build_ms_.load());
+        return !is_first && (Clock::now() + more >= end || is_over());
       });
 }
 
@@ -139,6 +142,9 @@ void KeyTuner::build_one(Candidate& candidate) {
     candidate.reason = first_line(error.message());
   }
   candidate.compile_ms = ms_since(begin);
+  if (candidate.compile_ms > longest_build_ms_.load()) {
+    longest_build_ms_.store(candidate.compile_ms);
+  }
   const bool is_default = &candidate == &key_.candidates.front();
   if (is_default || !candidate.is_built) return;
   if (candidate.facts.spill_bytes > 0 || candidate.facts.stack_bytes > 0) {
@@ -157,7 +163,9 @@ void KeyTuner::check_default() {
   Kernel kernel = runtime_.kernel(key_.shape.spec, candidate.config);
   subject_->use(kernel);
   subject_->poison();
+  const Clock::time_point begin = Clock::now();
   key_.accuracy = subject_->check();
+  expected_ms_ = ms_since(begin);
   if (!is_accurate(*key_.accuracy, key_.shape.spec)) {
     throw Error(
         ErrorCode::kInternal,
@@ -166,10 +174,6 @@ void KeyTuner::check_default() {
                     key_.accuracy->misplaced(), key_.accuracy->max_absolute()));
   }
   expected_ = subject_->results();
-  const Clock::time_point begin = Clock::now();
-  subject_->start(nullptr, 0);
-  runtime_.engine().device().synchronize();
-  expected_ms_ = ms_since(begin);
   key_.passes = subject_->passes();
   key_.bytes = subject_->bytes();
   loaded_.push_back({.candidate = 0, .kernel = kernel});
@@ -179,7 +183,7 @@ void KeyTuner::verify(std::size_t first) {
   const Stopwatch watch(key_.times.verify);
   if (first == 0) check_default();
   for (std::size_t i = std::max<std::size_t>(first, 1);
-       i < key_.candidates.size() && !is_over(); ++i) {
+       i < key_.candidates.size() && !is_over(2 * expected_ms_); ++i) {
     Candidate& candidate = key_.candidates[i];
     const bool usable =
         candidate.is_built && candidate.status == CandidateStatus::kNotReached;
@@ -282,12 +286,12 @@ void KeyTuner::measure_floors(int rounds) {
 void KeyTuner::measure() {
   const Stopwatch watch(key_.times.measure);
   for (int round = 0; round < options_.measure.rounds; ++round) {
-    if (round > 0 && is_over()) return;
+    if (round > 0 && is_over(expected_ms_)) return;
     measure_floors(1);
     for (Loaded& loaded : loaded_) {
       Candidate& candidate = key_.candidates[loaded.candidate];
       if (candidate.status == CandidateStatus::kSlow) continue;
-      if (loaded.candidate != 0 && is_over()) return;
+      if (loaded.candidate != 0 && is_over(expected_ms_)) return;
       try {
         sample(loaded);
       } catch (const Error& error) {

@@ -1,6 +1,7 @@
 // Tuning of one specification and row count, step by step.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <span>
@@ -44,8 +45,8 @@ class KeyTuner {
   void finish();
   bool reached_goal() const;
   double best_ms() const;
-  /// Whether the deadline is past, or the run is to end.
-  bool is_over() const;
+  /// Whether the deadline will be past after `ms` more, or the run is to end.
+  bool is_over(double ms = 0) const;
 
   Runtime& runtime_;
   const Floors& floors_;
@@ -55,6 +56,7 @@ class KeyTuner {
   std::unique_ptr<TunableSubject> subject_;
   std::vector<std::byte> expected_;
   double expected_ms_ = 0;
+  std::atomic<double> longest_build_ms_ = 0;
   std::vector<Loaded> loaded_;
   DeviceTensor copy_from_;
   DeviceTensor copy_to_;

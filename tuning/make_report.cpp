@@ -112,6 +112,10 @@ ReportEntry make_entry(const BenchRequest& request, const BenchResult& result) {
   entry.floor = report(result.floor);
   entry.copy = report(result.copy);
   entry.copy_bytes = result.copy_bytes;
+  entry.ids_per_row = request.variant.ids_per_row;
+  entry.half_ignored = request.variant.half_ignored;
+  entry.fallback = request.variant.fallback;
+  entry.baseline = report(result.baseline);
   entry.accuracy = report(result.accuracy);
   entry.times.compile_ms = result.prepare_ms;
   return entry;

@@ -37,7 +37,8 @@ struct MeasureOptions {
 /// must outlive it.
 class TimedWork {
  public:
-  /// Records the graph and runs it once, which is not counted.
+  /// Records the graph and runs it once, which is not counted; unless there is
+  /// to be one launch in it at most.
   TimedWork(runtime::Device& device, Work work, const MeasureOptions& options);
 
   /// Milliseconds of one launch: one replay, divided by the launches.

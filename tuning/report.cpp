@@ -80,6 +80,10 @@ void visit(ReportEntry& entry, Fields& fields) {
   fields("floor", entry.floor);
   fields("copy", entry.copy);
   fields("copy_bytes", entry.copy_bytes);
+  fields("ids_per_row", entry.ids_per_row);
+  fields("half_ignored", entry.half_ignored);
+  fields("fallback", entry.fallback);
+  fields("baseline", entry.baseline);
   fields("accuracy", entry.accuracy);
   fields("candidates", entry.candidates);
   fields("rejected", entry.rejected);

@@ -77,6 +77,11 @@ struct ReportEntry {
   std::optional<ReportTiming> floor{};
   std::optional<ReportTiming> copy{};
   std::int64_t copy_bytes = 0;
+  std::int64_t ids_per_row = 1;
+  bool half_ignored = false;  ///< every second row has no id
+  bool fallback = false;
+  /// The plain call: one id a row, none ignored, specialised kernels.
+  std::optional<ReportTiming> baseline{};
   std::optional<ReportAccuracy> accuracy{};
   std::vector<ReportCandidate> candidates{};
   std::map<std::string, std::int64_t> rejected{};

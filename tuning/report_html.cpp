@@ -35,7 +35,7 @@ section.card,figure{background:var(--card);border:1px solid var(--edge);
 border-radius:8px;padding:12px;margin:0;min-width:0}
 svg{width:100%;max-width:520px;height:auto;display:block}
 figcaption{font-size:.86em;margin-top:6px}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;
+.card figure{border:0;padding:0}.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;
 font-size:.88em}th,td{text-align:left;padding:4px 8px;white-space:nowrap;
 border-bottom:1px solid var(--edge)}td.n,th.n{text-align:right;
 font-variant-numeric:tabular-nums}
@@ -109,7 +109,7 @@ std::string overview_row(const ReportEntry& entry) {
              true) +
          cell(ratio_text(entry), true) +
          cell(operation && entry.bytes > 0
-                  ? fmt::format("{:.0f}",
+                  ? fmt::format("{:.3g}",
                                 gb_per_s(entry.bytes, operation->median_ms))
                   : "–",
               true) +
@@ -156,7 +156,7 @@ std::string roofline(const Report& report) {
       points.push_back(
           {.x = static_cast<double>(bytes),
            .y = speed,
-           .label = fmt::format("{} {} {}: {:.0f} GB/s", kind, entry.op,
+           .label = fmt::format("{} {} {}: {:.3g} GB/s", kind, entry.op,
                                 shape_text(entry), speed),
            .kind = std::move(kind)});
     };

@@ -26,7 +26,7 @@ constexpr int kOtherRegisters = 20;
 constexpr int kRegistersPerWord = 4;
 constexpr int kWordBytes = 16;
 /// Bandwidth times latency of a multiprocessor's share, rounded down.
-constexpr int kFewestBytes = 16 << 10;
+constexpr int kFewestBytes = 8 << 10;
 constexpr int kSmallestBlock = 128;
 /// What a parameter that only one of two configurations has counts for.
 constexpr double kMissing = 3;

@@ -14,7 +14,7 @@ constexpr double kWidth = 420;
 constexpr double kRow = 32;
 constexpr double kBarHeight = 11;
 /// Left for the values behind the bars.
-constexpr double kNoteWidth = 84;
+constexpr double kNoteWidth = 118;
 constexpr double kPlotHeight = 250;
 constexpr double kPlotLeft = 48;
 constexpr double kPlotBottom = 34;
@@ -34,6 +34,19 @@ std::string text_at(double x, double y, std::string_view kind,
                     std::string_view text) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\">{}</text>",
                      x, y, kind, escape_html(text));
+}
+
+/// A label over the whole width, pressed together where it is longer.
+std::string label_at(double y, std::string_view kind, std::string_view text) {
+  constexpr std::size_t kFits = 60;
+  const std::string pressed = text.size() > kFits
+                                  ? fmt::format(
+                                        " textLength=\"{:.0f}\" "
+                                        "lengthAdjust=\"spacingAndGlyphs\"",
+                                        kWidth - 4)
+                                  : std::string();
+  return fmt::format("<text x=\"0\" y=\"{:.1f}\" class=\"{}\"{}>{}</text>", y,
+                     kind, pressed, escape_html(text));
 }
 
 std::string rectangle(double x, double y, double width, double height,
@@ -158,8 +171,8 @@ std::string bar_chart(std::string_view title, std::string_view description,
   std::string body;
   double y = head;
   for (const Bar& bar : bars) {
-    body += text_at(0, y + 12, bar.kind == "best" ? "label strong" : "label",
-                    bar.label);
+    body += label_at(y + 12, bar.kind == "best" ? "label strong" : "label",
+                     bar.label);
     body += rectangle(0, y + 17, at(bar.value), kBarHeight, bar.kind);
     if (bar.high > bar.low) body += whisker(at(bar.low), at(bar.high), y + 17);
     body += text_at(std::max(at(bar.value), at(bar.high)) + 5, y + 27, "note",
@@ -220,7 +233,7 @@ std::string stack_chart(std::string_view title, std::string_view description,
   }
   double y = head;
   for (const Stack& stack : stacks) {
-    body += text_at(0, y + 12, "label", stack.label);
+    body += label_at(y + 12, "label", stack.label);
     double left = 0;
     for (std::size_t p = 0; p < stack.parts.size(); ++p) {
       const double width =

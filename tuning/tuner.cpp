@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kTemplates = "templates";
 /// Of the time that the keys before took.
-constexpr double kLeastShare = 0.6;
+constexpr double kLeastShare = 0.9;
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)

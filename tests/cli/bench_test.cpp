@@ -4,8 +4,10 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/program.hpp"
+#include "tests/support/json_schema.hpp"
 
 namespace logpjit::cli {
 namespace {
@@ -21,11 +23,20 @@ TEST(Bench, ReportsTimesAndAccuracy) {
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("to floor"));
   std::ifstream in(file);
-  const auto report = nlohmann::json::parse(in);
+  const auto whole = nlohmann::json::parse(in);
+  const auto& report = whole["entries"][0];
+  EXPECT_EQ(whole["kind"], "bench");
   EXPECT_EQ(report["rows"], 4);
   EXPECT_EQ(report["bytes"], 8000);
   EXPECT_GT(report["operation"]["median_ms"].get<double>(), 0);
-  EXPECT_LT(report["max_absolute_error"].get<double>(), 1e-5);
+  EXPECT_LT(report["accuracy"]["max_absolute_error"].get<double>(), 1e-5);
+  EXPECT_EQ(report["workspace_bytes"], 0);
+  EXPECT_FALSE(report["config"].get<std::string>().empty());
+  std::ifstream again(file);
+  std::ostringstream text;
+  text << again.rdbuf();
+  EXPECT_THAT(testing::schema_faults(report_schema(), text.str()),
+              ::testing::IsEmpty());
 }
 
 TEST(Bench, VariantsBesideThePlainCall) {
@@ -42,12 +53,12 @@ TEST(Bench, VariantsBesideThePlainCall) {
     words.insert(words.end(), flags.begin(), flags.end());
     const auto result = run_logpjit(shared_cache(), words);
     ASSERT_EQ(result.code, 0) << result.err;
-    EXPECT_THAT(result.out, HasSubstr("of the baseline's time"));
+    EXPECT_THAT(result.out, HasSubstr("of the plain call's time"));
     std::ifstream in(file);
-    const auto report = nlohmann::json::parse(in);
-    EXPECT_GT(report["operation_to_baseline"].get<double>(), 0);
-    EXPECT_EQ(report["peak_workspace_bytes"], 0);
-    EXPECT_LT(report["max_absolute_error"].get<double>(), 2e-2);
+    const auto report = nlohmann::json::parse(in)["entries"][0];
+    EXPECT_GT(report["baseline"]["median_ms"].get<double>(), 0);
+    EXPECT_EQ(report["workspace_bytes"], 0);
+    EXPECT_LT(report["accuracy"]["max_absolute_error"].get<double>(), 2e-2);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 namespace logpjit::cli {
@@ -84,6 +85,13 @@ ProgramResult run_logpjit(const std::filesystem::path& cache,
 const std::filesystem::path& shared_cache() {
   static const testing::TemporaryDirectory folder;
   return folder.path();
+}
+
+std::string report_schema() {
+  std::ostringstream text;
+  text
+      << std::ifstream(LOGPJIT_SOURCE_DIR "/tuning/report.schema.json").rdbuf();
+  return text.str();
 }
 
 }  // namespace logpjit::cli

@@ -21,6 +21,9 @@ ProgramResult run_logpjit(const std::filesystem::path& cache,
                           std::vector<std::string> words,
                           const std::vector<std::string>& environment = {});
 
+/// The text of tuning/report.schema.json.
+std::string report_schema();
+
 /// A cache that the whole test program shares, so that each kernel is compiled
 /// once.
 const std::filesystem::path& shared_cache();

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <set>
 
 #include "logpjit/error.hpp"
@@ -31,14 +33,22 @@ class TunerAcceptance : public ::testing::Test {
     }
   }
 
+  /// All, or the first few as LOGPJIT_ACCEPTANCE_KEYS says.
   static std::vector<runtime::TunedShape> keys() {
-    ShapeRequest request{
-        .dtypes = {DType::kBf16}, .vocabs = {kVocab}, .rows = {64, 8192}};
-    for (const char* op : {"logp", "logp_backward", "logp_with_grad",
-                           "logp+entropy", "kl", "kl_backward"}) {
+    ShapeRequest request{.ops = {},
+                         .dtypes = {DType::kBf16},
+                         .vocabs = {kVocab},
+                         .rows = {8192, 64}};
+    for (const char* op : {"logp", "kl_backward", "logp_with_grad",
+                           "logp+entropy", "kl", "logp_backward"}) {
       request.ops.push_back(*parse_timed_op(op));
     }
-    return make_shapes(request);
+    auto shapes = make_shapes(request);
+    if (const char* count = std::getenv("LOGPJIT_ACCEPTANCE_KEYS")) {
+      shapes.resize(
+          std::min(shapes.size(), static_cast<std::size_t>(std::atoi(count))));
+    }
+    return shapes;
   }
 
   KeyResult tune(const runtime::TunedShape& shape, const TuneOptions& options) {
