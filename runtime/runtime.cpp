@@ -31,7 +31,7 @@ namespace {
 
 /// Readies what calls of `spec` will launch.
 void prepare_one(runtime::Engine& engine, const KernelSpec& spec) {
-  if (engine.find_program(spec) != nullptr) return;
+  if (engine.find_program(spec, nullptr) != nullptr) return;
   runtime::Fallback& fallback = engine.fallback();
   fallback.prepare(runtime::fallback_kernel(spec));
   if (spec.pass == Pass::kWithGrad) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <vector>
 
 #include "logpjit/error.hpp"
@@ -65,24 +66,31 @@ class CapturedWork final : public Graph {
   CapturedWork(CudaDevice& device, const Driver& driver,
                const PrimaryContext& context,
                const std::function<void(CUstream_st*)>& work)
-      : device_(device),
-        context_(context),
-        stream_(driver),
-        graph_(driver, stream_.get(), work) {}
+      : device_(device), context_(context) {
+    stream_.emplace(driver);
+    graph_.emplace(driver, stream_->get(), work);
+  }
+  ~CapturedWork() override {
+    const CurrentContext current(context_);
+    graph_.reset();
+    stream_.reset();
+  }
+  CapturedWork(const CapturedWork&) = delete;
+  CapturedWork& operator=(const CapturedWork&) = delete;
 
   double replay_ms() override {
     const CurrentContext current(context_);
-    const auto begin = device_.record(stream_.get());
-    graph_.launch(stream_.get());
-    const auto end = device_.record(stream_.get());
+    const auto begin = device_.record(stream_->get());
+    graph_->launch(stream_->get());
+    const auto end = device_.record(stream_->get());
     return device_.elapsed_ms(*begin, *end);
   }
 
  private:
   CudaDevice& device_;
   const PrimaryContext& context_;
-  CudaStream stream_;
-  CudaGraph graph_;
+  std::optional<CudaStream> stream_;
+  std::optional<CudaGraph> graph_;
 };
 
 }  // namespace
