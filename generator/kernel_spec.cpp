@@ -26,6 +26,13 @@ constexpr std::array<std::pair<std::string_view, Pass>, 3> kSuffixes{{
     {"", Pass::kForward},
 }};
 
+/// Parts of an operation: kernels with names, no operations to ask for.
+constexpr std::array<std::pair<std::string_view, Pass>, 3> kParts{{
+    {"_shard_statistics", Pass::kShardStatistics},
+    {"_shard_merge", Pass::kShardMerge},
+    {"_shard_gradient", Pass::kShardGradient},
+}};
+
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kAliases{
     {{"logp_entropy", "logp+entropy"},
      {"kl_forward", "kl"},
@@ -73,6 +80,9 @@ std::string KernelSpec::op() const {
   for (const auto& [suffix, suffix_pass] : kSuffixes) {
     if (pass == suffix_pass) text += suffix;
   }
+  for (const auto& [suffix, part] : kParts) {
+    if (pass == part) text += suffix;
+  }
   return text;
 }
 
@@ -92,7 +102,12 @@ std::string KernelSpec::text() const {
   add("aligned", static_cast<int>(aligned));
   add("temperature", static_cast<int>(temperature));
   add("softcap", static_cast<int>(softcap));
-  if (pass == Pass::kForward) return text;
+  if (is_shard(pass)) add("global", global_vocab);
+  if (is_shard(pass)) add("segments", static_cast<int>(segments));
+  if (pass != Pass::kBackward && pass != Pass::kWithGrad &&
+      pass != Pass::kShardGradient) {
+    return text;
+  }
   add("store", store == GradStore::kWrite ? "write" : "accumulate");
   if (has(terms, Terms::kKl)) {
     add("grad_a", static_cast<int>(grad_a));

@@ -24,6 +24,11 @@ constexpr std::array kKernels{
     KernelRow{false, Pass::kWithGrad, false, "row_fused"},
     KernelRow{true, Pass::kForward, false, "kl_statistics"},
     KernelRow{true, Pass::kBackward, false, "kl_gradient"},
+    KernelRow{false, Pass::kShardStatistics, false, "shard_statistics"},
+    KernelRow{false, Pass::kShardMerge, false, "shard_merge"},
+    KernelRow{false, Pass::kShardGradient, false, "shard_gradient"},
+    KernelRow{true, Pass::kShardStatistics, false, "shard_kl_statistics"},
+    KernelRow{true, Pass::kShardMerge, false, "shard_kl_merge"},
 };
 
 using Value = std::string (*)(const KernelSpec&);
@@ -46,6 +51,10 @@ constexpr std::array kValues{
     ValueRow{"id",
              [](const KernelSpec& s) { return std::string(name(s.ids)); }},
     ValueRow{"vocab", [](const KernelSpec& s) { return number(s.vocab); }},
+    ValueRow{"global",
+             [](const KernelSpec& s) { return number(s.global_vocab); }},
+    ValueRow{"segments",
+             [](const KernelSpec& s) { return number(s.segments); }},
     ValueRow{"terms",
              [](const KernelSpec& s) {
                return number(static_cast<std::int64_t>(s.terms));

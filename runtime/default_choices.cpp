@@ -88,6 +88,15 @@ std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
 /// From compute capability 10.0 on the compiler spends more registers.
 bool is_newer(const DeviceInfo& device) { return device.major >= 10; }
 
+/// Shards are never split over clusters.
+std::vector<RowChoice> shard_choices(const KernelSpec& spec,
+                                     const DeviceInfo&) {
+  return {{.config = statistics_config(spec)}};
+}
+std::vector<RowChoice> merge_choices(const KernelSpec&, const DeviceInfo&) {
+  return {{.config = {}}};
+}
+
 std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
                                         const DeviceInfo& device) {
   const bool hits = spec.many_ids && has(spec.terms, Terms::kLogp);
@@ -191,6 +200,11 @@ constexpr std::array kChoices{
     ChoiceRow{false, Pass::kWithGrad, fused_choices},
     ChoiceRow{true, Pass::kForward, kl_statistics_choices},
     ChoiceRow{true, Pass::kBackward, kl_gradient_choices},
+    ChoiceRow{false, Pass::kShardStatistics, shard_choices},
+    ChoiceRow{true, Pass::kShardStatistics, kl_statistics_choices},
+    ChoiceRow{false, Pass::kShardMerge, merge_choices},
+    ChoiceRow{true, Pass::kShardMerge, merge_choices},
+    ChoiceRow{false, Pass::kShardGradient, gradient_choices},
 };
 
 }  // namespace

@@ -99,6 +99,26 @@ class Device {
   virtual void synchronize() = 0;
   virtual std::size_t free_bytes() const = 0;
 
+  // Streams that wait for each other. A device whose calls return when the work
+  // is done has nothing to wait for.
+  virtual std::unique_ptr<Event> make_event() {
+    return std::make_unique<Event>();
+  }
+  /// `event` becomes the point that the stream's work has reached by then.
+  virtual void mark(Event& /*event*/, CUstream_st* /*stream*/) {}
+  virtual void wait_for(CUstream_st* /*stream*/, const Event& /*event*/) {}
+  /// Whether the work before the mark is done; never waits. A failure of that
+  /// work is Error{kDriver}.
+  virtual bool reached(const Event& /*event*/) { return true; }
+  virtual bool capturing(CUstream_st* /*stream*/) { return false; }
+  /// Host memory that `copy` and kernels can use.
+  virtual std::unique_ptr<Buffer> allocate_host(std::size_t bytes) {
+    return allocate(bytes);
+  }
+  /// For a thread of the caller's own: libraries that go by the current device
+  /// find this one.
+  virtual void bind_thread() {}
+
   virtual CUstream_st* make_stream() = 0;
   virtual void free_stream(CUstream_st* stream) = 0;
   virtual std::unique_ptr<Event> record(CUstream_st* stream) = 0;

@@ -78,6 +78,15 @@ RowShape kl_gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
       0);
 }
 
+/// Rows are counted in blocks: see shard_forward.
+RowShape shard_merge_shape(const KernelSpec& spec, const LaunchConfig&) {
+  const int members = has(spec.terms, Terms::kKl)
+                          ? device::kKlMembers
+                          : device::state_members(static_cast<int>(spec.terms));
+  const int tree = device::tree_states(device::kMergeBlock) * members * 4;
+  return plain_shape(1, device::kMergeBlock, spec.segments ? tree : 0);
+}
+
 constexpr std::array kLaunches{
     LaunchRow{"row_statistics", statistics_shape},
     LaunchRow{"row_statistics_split", split_shape},
@@ -85,6 +94,11 @@ constexpr std::array kLaunches{
     LaunchRow{"row_fused", fused_shape},
     LaunchRow{"kl_statistics", kl_statistics_shape},
     LaunchRow{"kl_gradient", kl_gradient_shape},
+    LaunchRow{"shard_statistics", statistics_shape},
+    LaunchRow{"shard_kl_statistics", kl_statistics_shape},
+    LaunchRow{"shard_merge", shard_merge_shape},
+    LaunchRow{"shard_kl_merge", shard_merge_shape},
+    LaunchRow{"shard_gradient", gradient_shape},
 };
 
 }  // namespace

@@ -199,6 +199,7 @@ Options Options::from_environment(LogSink log) {
       "a number of entries, 1 or more");
   options.driver_library = text_or("LOGPJIT_DRIVER", "");
   options.nvrtc_library = text_or("LOGPJIT_NVRTC", "");
+  options.nccl_library = text_or("LOGPJIT_NCCL", "");
   options.library_folders = find_library_folders();
   options.host_compiler = text_or("LOGPJIT_HOST_COMPILER", text_or("CXX", ""));
   options.cpu_threads =

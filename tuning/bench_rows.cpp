@@ -134,6 +134,7 @@ void RowSubject::start(CUstream_st* stream, int turn) {
   call.values.logits =
       logits_[static_cast<std::size_t>(turn) % logits_.size()].view;
   switch (spec_.pass) {
+    default:
     case Pass::kForward:
       return kernel_ ? launch(kernel_, call.values, stream)
                      : forward(runtime_, call.values, stream);

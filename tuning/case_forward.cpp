@@ -10,6 +10,7 @@
 #include "runtime/engine.hpp"
 #include "tuning/case_calls.hpp"
 #include "tuning/case_inputs.hpp"
+#include "tuning/case_shards.hpp"
 
 namespace logpjit::tuning {
 namespace {
@@ -57,10 +58,11 @@ Outputs run_once(Runtime& runtime, const Case& one, const CaseVariant& variant,
         poisoned_tensor(device, DType::kFp32, row_shape(one, output.width)));
     call.*output.member = tensors.back().view;
   }
-  forward(runtime, call);  // prepares, so that the second run is only a run
+  // Prepares, so that the second run is only a run.
+  forward_cut(runtime, call, one.shards);
   device.synchronize();
   const auto start = std::chrono::steady_clock::now();
-  forward(runtime, call);
+  forward_cut(runtime, call, one.shards);
   device.synchronize();
   const std::chrono::duration<double> taken =
       std::chrono::steady_clock::now() - start;

@@ -8,6 +8,7 @@
 #include "runtime/engine.hpp"
 #include "tuning/case_calls.hpp"
 #include "tuning/case_inputs.hpp"
+#include "tuning/case_shards.hpp"
 #include "tuning/gradient_checks.hpp"
 
 namespace logpjit::tuning {
@@ -139,7 +140,7 @@ void run_single_terms(Runtime& runtime, const Case& one,
     if (!one.expected.gradients.contains(name)) continue;
     const DeviceTensor gradient =
         poisoned_tensor(device, values.logits.dtype, one.shape);
-    backward(runtime, backward_call(values, views, gradient));
+    backward_cut(runtime, backward_call(values, views, gradient), one.shards);
     check_named_gradient(one, name, GradientRows(device, gradient), findings);
   }
 }
@@ -154,9 +155,9 @@ void run_variant(Runtime& runtime, const Case& one, const CaseVariant& variant,
   const RowForward values = saving_call(inputs, variant, upstream, saved);
   const DeviceTensor gradient =
       poisoned_tensor(device, variant.dtype, one.shape);
-  forward(runtime, values);
+  forward_cut(runtime, values, one.shards);
   const RowBackward call = backward_call(values, upstream.views(), gradient);
-  backward(runtime, call);
+  backward_cut(runtime, call, one.shards);
   const GradientRows rows(device, gradient);
   check_expected_gradient(one, rows, findings);
   check_gradient_reference(
@@ -166,15 +167,17 @@ void run_variant(Runtime& runtime, const Case& one, const CaseVariant& variant,
   const DeviceTensor again = poisoned_tensor(device, variant.dtype, one.shape);
   RowBackward repeated = call;
   repeated.gradient.tensor = again.view;
-  backward(runtime, repeated);
+  backward_cut(runtime, repeated, one.shards);
   check_same_gradient(one, rows, GradientRows(device, again), "two backwards",
                       findings);
-  device.fill(again.view.data, kPoison, again.bytes());
-  forward_with_grad(runtime, {.values = values,
-                              .upstream = upstream.views(),
-                              .gradient = {.tensor = again.view}});
-  check_same_gradient(one, rows, GradientRows(device, again),
-                      "backward and forward_with_grad", findings);
+  if (one.shards.empty()) {
+    device.fill(again.view.data, kPoison, again.bytes());
+    forward_with_grad(runtime, {.values = values,
+                                .upstream = upstream.views(),
+                                .gradient = {.tensor = again.view}});
+    check_same_gradient(one, rows, GradientRows(device, again),
+                        "backward and forward_with_grad", findings);
+  }
   if (watched_bytes(device, inputs.logits) != before) {
     findings.add("the logits were written");
   }

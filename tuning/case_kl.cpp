@@ -9,6 +9,7 @@
 #include "runtime/engine.hpp"
 #include "tuning/case_calls.hpp"
 #include "tuning/case_inputs.hpp"
+#include "tuning/case_shards.hpp"
 #include "tuning/gradient_checks.hpp"
 
 namespace logpjit::tuning {
@@ -139,7 +140,7 @@ void run_gradients(Runtime& runtime, const Case& one,
   call.upstream = upstream.view;
   call.student_gradient.tensor = student.view;
   call.teacher_gradient.tensor = teacher.view;
-  kl_backward(runtime, call);
+  kl_backward_cut(runtime, call, one.shards);
   const GradientRows student_rows(device, student);
   check_named_gradient(one, direction.gradient_name, student_rows, findings);
   check_gradient_reference(one, student_rows,
@@ -165,7 +166,7 @@ Output run_direction(Runtime& runtime, const Case& one,
   call.student_sum = saved.student_sum.view;
   call.teacher_max = saved.teacher_max.view;
   call.teacher_sum = saved.teacher_sum.view;
-  kl_forward(runtime, call);
+  kl_forward_cut(runtime, call, one.shards);
   Output output{direction.name, 1, download_floats(device, saved.kl)};
   check_values(one, variant, direction, output, findings);
   if (one.wants_gradient() && one.gradients.contains("grad_kl")) {

@@ -87,9 +87,6 @@ std::string gigabytes(std::int64_t bytes) {
 /// Why the device cannot run the case; empty when it can.
 std::string missing(Runtime& runtime, const Case& one,
                     const VerifyOptions& options) {
-  if (!one.shards.empty()) {
-    return "needs vocabulary shards: no vocab-parallel operation exists yet";
-  }
   const std::int64_t logits = one.rows() * one.columns();
   if (options.most_logits > 0 && logits > options.most_logits) {
     return fmt::format("has {} logits, too many for this device in good time",
@@ -150,12 +147,19 @@ void note_unserved(const Case& one, std::vector<std::string>& notes) {
         });
     if (!served) notes.push_back(fmt::format("{} does not exist yet", part));
   }
-  if (!one.other_shards.empty()) {
-    notes.push_back("its vocabulary shards were not run");
-  }
   if (!one.procedure.empty()) {
     notes.push_back("its procedure is a test of its own");
   }
+}
+
+/// The case, and the same with each of its other partitions of the vocabulary.
+std::vector<Case> partitions(const Case& one) {
+  std::vector<Case> all{one};
+  for (const std::vector<Range>& shards : one.other_shards) {
+    all.push_back(one);
+    all.back().shards = shards;
+  }
+  return all;
 }
 
 void run_case(Runtime& runtime, const Case& one, CaseResult& result) {
@@ -164,7 +168,9 @@ void run_case(Runtime& runtime, const Case& one, CaseResult& result) {
   for (const CaseOperation& operation : operations()) {
     if (!operation.asked(one)) continue;
     any = true;
-    run_operation(operation, runtime, one, findings, result.notes);
+    for (const Case& cut : partitions(one)) {
+      run_operation(operation, runtime, cut, findings, result.notes);
+    }
   }
   note_unserved(one, result.notes);
   if (!any) {

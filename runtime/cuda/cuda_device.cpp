@@ -193,8 +193,8 @@ void CudaDevice::copy(void* to, const void* from, std::size_t bytes,
                       CUstream_st* stream) {
   in_context([&] {
     driver_.check(
-        driver_.memcpy_dtod_async(address(to), address(from), bytes, stream),
-        "cuMemcpyDtoDAsync");
+        driver_.memcpy_async(address(to), address(from), bytes, stream),
+        "cuMemcpyAsync");
   });
 }
 
@@ -210,6 +210,53 @@ std::size_t CudaDevice::free_bytes() const {
     driver_.check(driver_.mem_get_info(&free, &total), "cuMemGetInfo");
     return free;
   });
+}
+
+std::unique_ptr<Event> CudaDevice::make_event() {
+  const CurrentContext current(context_);
+  return std::make_unique<CudaEvent>(driver_, context_);
+}
+
+void CudaDevice::mark(Event& event, CUstream_st* stream) {
+  const CurrentContext current(context_);
+  driver_.check(
+      driver_.event_record(static_cast<CudaEvent&>(event).get(), stream),
+      "cuEventRecord");
+}
+
+void CudaDevice::wait_for(CUstream_st* stream, const Event& event) {
+  const CurrentContext current(context_);
+  driver_.check(driver_.stream_wait_event(
+                    stream, static_cast<const CudaEvent&>(event).get(), 0),
+                "cuStreamWaitEvent");
+}
+
+bool CudaDevice::reached(const Event& event) {
+  const CurrentContext current(context_);
+  const CUresult result =
+      driver_.event_query(static_cast<const CudaEvent&>(event).get());
+  if (result == kNotReady) return false;
+  driver_.check(result, "cuEventQuery");
+  return true;
+}
+
+bool CudaDevice::capturing(CUstream_st* stream) {
+  // The legacy default stream cannot be captured, nor asked during a capture.
+  if (stream == nullptr) return false;
+  const CurrentContext current(context_);
+  int status = 0;
+  driver_.check(driver_.stream_is_capturing(stream, &status),
+                "cuStreamIsCapturing");
+  return status != 0;
+}
+
+std::unique_ptr<Buffer> CudaDevice::allocate_host(std::size_t bytes) {
+  const CurrentContext current(context_);
+  return std::make_unique<CudaHostBuffer>(driver_, context_, bytes);
+}
+
+void CudaDevice::bind_thread() {
+  driver_.check(driver_.ctx_push_current(context_.get()), "cuCtxPushCurrent");
 }
 
 CUstream_st* CudaDevice::make_stream() {

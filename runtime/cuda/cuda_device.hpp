@@ -31,6 +31,13 @@ class CudaDevice final : public Device {
             CUstream_st* stream) override;
   void synchronize() override;
   std::size_t free_bytes() const override;
+  std::unique_ptr<Event> make_event() override;
+  void mark(Event& event, CUstream_st* stream) override;
+  void wait_for(CUstream_st* stream, const Event& event) override;
+  bool reached(const Event& event) override;
+  bool capturing(CUstream_st* stream) override;
+  std::unique_ptr<Buffer> allocate_host(std::size_t bytes) override;
+  void bind_thread() override;
   CUstream_st* make_stream() override;
   void free_stream(CUstream_st* stream) override;
   std::unique_ptr<Event> record(CUstream_st* stream) override;

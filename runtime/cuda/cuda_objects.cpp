@@ -82,6 +82,18 @@ CudaBuffer::~CudaBuffer() {
   });
 }
 
+CudaHostBuffer::CudaHostBuffer(const Driver& driver,
+                               const PrimaryContext& context, std::size_t bytes)
+    : driver_(driver), context_(context) {
+  driver_.check(driver_.mem_host_alloc(&data_, bytes, 0), "cuMemHostAlloc");
+  size_ = bytes;
+}
+
+CudaHostBuffer::~CudaHostBuffer() {
+  const CurrentContext current(context_);
+  driver_.mem_free_host(data_);
+}
+
 CudaEvent::CudaEvent(const Driver& driver, const PrimaryContext& context)
     : driver_(driver), context_(context) {
   driver_.check(driver_.event_create(&event_, kEventDefault), "cuEventCreate");

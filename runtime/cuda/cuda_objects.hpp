@@ -43,6 +43,18 @@ class CudaBuffer final : public Buffer {
   const PrimaryContext& context_;
 };
 
+/// Page-locked memory of the host.
+class CudaHostBuffer final : public Buffer {
+ public:
+  CudaHostBuffer(const Driver& driver, const PrimaryContext& context,
+                 std::size_t bytes);
+  ~CudaHostBuffer() override;
+
+ private:
+  const Driver& driver_;
+  const PrimaryContext& context_;
+};
+
 class CudaEvent final : public Event {
  public:
   CudaEvent(const Driver& driver, const PrimaryContext& context);

@@ -33,6 +33,7 @@ inline constexpr CUresult kFileNotFound = 301;
 inline constexpr CUresult kSymbolNotFound = 302;
 inline constexpr CUresult kSharedObjectInitFailed = 303;
 inline constexpr CUresult kNotFound = 500;
+inline constexpr CUresult kNotReady = 600;
 inline constexpr CUresult kContextIsDestroyed = 709;
 /// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT.
 inline constexpr CUresult kCaptureImplicit = 906;

@@ -15,79 +15,82 @@ using runtime::RowSpace;
 constexpr std::string_view kOp = "backward";
 
 /// A statistic saved by the forward: fp32 per row, contiguous.
-const float* saved(DeviceId device, Named argument, bool wanted,
-                   RowSpace& space) {
+const float* saved(std::string_view op, DeviceId device, Named argument,
+                   bool wanted, RowSpace& space) {
   if (!wanted) return nullptr;
-  runtime::check_tensor(kOp, device, argument);
-  runtime::check_dtype(kOp, argument, {DType::kFp32});
-  runtime::check_contiguous(kOp, argument);
+  runtime::check_tensor(op, device, argument);
+  runtime::check_dtype(op, argument, {DType::kFp32});
+  runtime::check_contiguous(op, argument);
   space.add_vector(argument.name, argument.tensor, 0);
   return static_cast<const float*>(argument.tensor.data);
 }
 
-/// A checked call.
-struct Made {
-  RowSpace space;
-  KernelSpec spec{};
-  device::RowGradientArguments arguments{};
-};
+}  // namespace
 
-Made check(DeviceId device, const RowBackward& call) {
-  runtime::check_matrix(kOp, device, {"logits", call.logits});
-  Made made{.space = RowSpace(kOp, device, call.logits, call.row_index)};
+namespace runtime {
+
+RowGradientCall check_row_gradient(std::string_view op, DeviceId device,
+                                   const RowBackward& call) {
+  check_matrix(op, device, {"logits", call.logits});
+  RowGradientCall made{.space =
+                           RowSpace(op, device, call.logits, call.row_index)};
   RowSpace& space = made.space;
   KernelSpec& spec = made.spec;
   spec.pass = Pass::kBackward;
   spec.logits = call.logits.dtype;
-  spec.vocab = runtime::check_vocab(kOp, call.logits, call.vocab);
-  spec.aligned = runtime::is_aligned(call.logits) &&
-                 runtime::is_aligned(call.gradient.tensor);
+  spec.vocab = check_vocab(op, call.logits, call.vocab);
+  spec.aligned = is_aligned(call.logits) && is_aligned(call.gradient.tensor);
   spec.store =
       call.gradient.accumulate ? GradStore::kAccumulate : GradStore::kWrite;
 
   device::RowGradientArguments& arguments = made.arguments;
   arguments.logits = call.logits.data;
   arguments.rows = space.rows_argument(space.add_matrix("logits", call.logits));
-  const runtime::IdsArgument ids = runtime::check_ids(
-      kOp, device, call.ids, call.upstream.logp.given(), space);
+  const IdsArgument ids =
+      check_ids(op, device, call.ids, call.upstream.logp.given(), space);
   spec.ids = ids.dtype;
   spec.many_ids = ids.per_row > 1;
   arguments.ids = ids.vector;
   arguments.ids_per_row = ids.per_row;
   arguments.transform =
-      runtime::check_transform(kOp, device, call.transform, space, spec);
-  spec.terms = runtime::check_upstream(kOp, device, call.upstream, ids, space,
-                                       arguments.upstream);
-  arguments.max = saved(device, {"max", call.max}, true, space);
-  arguments.sum = saved(device, {"sum", call.sum}, true, space);
-  arguments.entropy = saved(device, {"entropy", call.entropy},
+      check_transform(op, device, call.transform, space, spec);
+  spec.terms =
+      check_upstream(op, device, call.upstream, ids, space, arguments.upstream);
+  arguments.max = saved(op, device, {"max", call.max}, true, space);
+  arguments.sum = saved(op, device, {"sum", call.sum}, true, space);
+  arguments.entropy = saved(op, device, {"entropy", call.entropy},
                             has(spec.terms, Terms::kEntropy), space);
-  arguments.squares = saved(device, {"squares", call.squares},
+  arguments.squares = saved(op, device, {"squares", call.squares},
                             has(spec.terms, Terms::kSquares), space);
   arguments.gradient = call.gradient.tensor.data;
   arguments.gradient_rows = space.rows_argument(
-      runtime::check_gradient(kOp, device, call.gradient, call.logits,
-                              {{"ids", call.ids},
-                               {"max", call.max},
-                               {"sum", call.sum},
-                               {"entropy", call.entropy},
-                               {"squares", call.squares},
-                               {"upstream.logp", call.upstream.logp},
-                               {"upstream.entropy", call.upstream.entropy},
-                               {"upstream.lse", call.upstream.lse},
-                               {"upstream.squares", call.upstream.squares}},
-                              space));
+      check_gradient(op, device, call.gradient, call.logits,
+                     {{"ids", call.ids},
+                      {"max", call.max},
+                      {"sum", call.sum},
+                      {"entropy", call.entropy},
+                      {"squares", call.squares},
+                      {"upstream.logp", call.upstream.logp},
+                      {"upstream.entropy", call.upstream.entropy},
+                      {"upstream.lse", call.upstream.lse},
+                      {"upstream.squares", call.upstream.squares}},
+                     space));
   arguments.gradient_columns = call.logits.shape[call.logits.rank - 1];
   arguments.row_count = space.rows();
   spec.rows = space.map();
   return made;
 }
 
+}  // namespace runtime
+
+namespace {
+
 /// `copy` is null for a kernel that is held.
 void run(const runtime::ProgramSource& source, const RowBackward& call,
          runtime::CopiedLogits* copy, CUstream_st* stream) {
   runtime::Device& device = source.device();
-  const Made made = check(device.info().id, call);
+  const runtime::RowGradientCall made =
+      runtime::check_row_gradient(kOp, device.info().id, call);
   const std::int64_t chunk =
       runtime::checked_chunk(kOp, source, made.spec, call.options);
   if (call.options.validate) {

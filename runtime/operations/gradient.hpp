@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "logpjit/kernel_spec.hpp"
 #include "logpjit/operations.hpp"
 #include "runtime/operations/check.hpp"
 #include "runtime/operations/row_space.hpp"
@@ -22,6 +23,18 @@ Terms check_upstream(std::string_view op, DeviceId device,
 RowStrides check_gradient(std::string_view op, DeviceId device,
                           const Gradient& gradient, const TensorView& logits,
                           std::initializer_list<Named> inputs, RowSpace& space);
+
+/// A checked backward call, for `backward` itself and for ranks that hold some
+/// of the columns.
+struct RowGradientCall {
+  RowSpace space;
+  KernelSpec spec{};
+  device::RowGradientArguments arguments{};
+};
+
+/// Throws Error{kInvalidArgument} naming the member that is wrong.
+RowGradientCall check_row_gradient(std::string_view op, DeviceId device,
+                                   const RowBackward& call);
 
 /// Whether logits and gradient rows start at the same place within 16 bytes.
 bool lie_alike(const TensorView& logits, const TensorView& gradient);

@@ -1,7 +1,8 @@
 // KL divergences: student and teacher to sides A and B, checks, launch.
+#include "runtime/operations/kl.hpp"
+
 #include <initializer_list>
 
-#include "logpjit/operations.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/operations/check.hpp"
 #include "runtime/operations/check_ids.hpp"
@@ -115,10 +116,9 @@ void with_copies(std::string_view op, Runtime& runtime, const Call& call,
 
 void validate_index(std::string_view op, runtime::Device& device,
                     const KlInputs& inputs, const CallOptions& options,
-                    const CheckedInputs& made) {
+                    std::int64_t limit) {
   if (!options.validate) return;
-  runtime::check_range(op, device, {"row_index", inputs.row_index},
-                       made.a.rows.limit, 0);
+  runtime::check_range(op, device, {"row_index", inputs.row_index}, limit, 0);
 }
 
 /// A per-row fp32 tensor, contiguous.
@@ -159,36 +159,52 @@ GradientBuffer check_buffer(std::string_view op, DeviceId device,
           side.logits.shape[side.logits.rank - 1]};
 }
 
-void run_forward(const runtime::ProgramSource& source, const KlForward& call,
-                 runtime::CopiedLogits* copy, CUstream_st* stream) {
-  constexpr std::string_view kOp = "kl_forward";
-  const DeviceId device = source.device().info().id;
+}  // namespace
+
+namespace runtime {
+
+KlValuesCall check_kl_values(std::string_view op, DeviceId device,
+                             const KlForward& call) {
   const Sides sides = sides_of(call);
-  CheckedInputs made = check_inputs(kOp, device, call.inputs, sides);
+  CheckedInputs inputs = check_inputs(op, device, call.inputs, sides);
+  KlValuesCall made{.space = inputs.space, .spec = inputs.spec};
   RowSpace& space = made.space;
-  device::KlStatisticsArguments arguments{};
-  arguments.a = made.a;
-  arguments.b = made.b;
-  arguments.kl = row_tensor(kOp, device, {"kl", call.kl}, space);
-  arguments.max_a = optional_tensor(kOp, device, sides.a.max, space);
-  arguments.sum_a = optional_tensor(kOp, device, sides.a.sum, space);
-  arguments.max_b = optional_tensor(kOp, device, sides.b.max, space);
-  arguments.sum_b = optional_tensor(kOp, device, sides.b.sum, space);
-  runtime::check_no_overlap(
-      kOp,
-      {{"kl", call.kl}, sides.a.max, sides.a.sum, sides.b.max, sides.b.sum},
+  device::KlStatisticsArguments& arguments = made.arguments;
+  arguments.a = inputs.a;
+  arguments.b = inputs.b;
+  arguments.kl = row_tensor(op, device, {"kl", call.kl}, space);
+  arguments.max_a = optional_tensor(op, device, sides.a.max, space);
+  arguments.sum_a = optional_tensor(op, device, sides.a.sum, space);
+  arguments.max_b = optional_tensor(op, device, sides.b.max, space);
+  arguments.sum_b = optional_tensor(op, device, sides.b.sum, space);
+  check_no_overlap(
+      op, {{"kl", call.kl}, sides.a.max, sides.a.sum, sides.b.max, sides.b.sum},
       {{"student", call.inputs.student}, {"teacher", call.inputs.teacher}});
   arguments.row_count = space.rows();
   made.spec.rows = space.map();
+  return made;
+}
+
+}  // namespace runtime
+
+namespace {
+
+void run_forward(const runtime::ProgramSource& source, const KlForward& call,
+                 runtime::CopiedLogits* copy, CUstream_st* stream) {
+  constexpr std::string_view kOp = "kl_forward";
+  const Sides sides = sides_of(call);
+  runtime::KlValuesCall made =
+      runtime::check_kl_values(kOp, source.device().info().id, call);
   const std::int64_t chunk =
       runtime::checked_chunk(kOp, source, made.spec, call.options);
-  validate_index(kOp, source.device(), call.inputs, call.options, made);
+  validate_index(kOp, source.device(), call.inputs, call.options,
+                 made.arguments.a.rows.limit);
   if (copy != nullptr) {
     copy->start(
         {{"kl", call.kl}, sides.a.max, sides.a.sum, sides.b.max, sides.b.sum});
   }
-  runtime::start(kOp, source, made.spec, call.options, chunk, space.rows(),
-                 stream, arguments);
+  runtime::start(kOp, source, made.spec, call.options, chunk, made.space.rows(),
+                 stream, made.arguments);
 }
 
 void run_backward(const runtime::ProgramSource& source, const KlBackward& call,
@@ -246,7 +262,8 @@ void run_backward(const runtime::ProgramSource& source, const KlBackward& call,
   made.spec.rows = space.map();
   const std::int64_t chunk =
       runtime::checked_chunk(kOp, source, made.spec, call.options);
-  validate_index(kOp, source.device(), call.inputs, call.options, made);
+  validate_index(kOp, source.device(), call.inputs, call.options,
+                 made.a.rows.limit);
   if (copy != nullptr) {
     copy->start({{"student_gradient", call.student_gradient.tensor},
                  {"teacher_gradient", call.teacher_gradient.tensor}});

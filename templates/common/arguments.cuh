@@ -190,4 +190,69 @@ struct FloorArguments {
   long long words;
 };
 
+/// What a rank says of itself before its records.
+struct ShardHeader {
+  unsigned long long digest;  ///< of the call: equal on all ranks
+  long long begin;            ///< the rank's columns, [begin, end)
+  long long end;
+  unsigned long long unused;
+};
+
+/// A rank's share of a call, for the rows [first_row, first_row + rows).
+struct ShardArgument {
+  long long begin;  ///< its columns of the vocabulary; begin == end: none,
+  long long end;    ///< and no logit is read
+  long long first_row;
+  long long rows;
+  long long picked;  ///< logits in a record
+  long long slots;   ///< segments a rank may send; 0 = not in segment mode
+  unsigned long long digest;
+};
+
+/// `values.logits` are the rank's columns, `values.ids` are of the whole
+/// vocabulary; outputs are not used.
+struct ShardStatisticsArguments {
+  RowStatisticsArguments values;
+  ShardArgument shard;
+  void* partials;
+  /// [rows, K] words, 0 where the rank does not own the id; null: the picked
+  /// logits are in the records.
+  unsigned int* words;
+};
+
+/// `values` without logits. `partials` are those of all ranks, `rank_bytes`
+/// apart.
+struct ShardMergeArguments {
+  RowStatisticsArguments values;
+  ShardArgument shard;
+  const void* partials;
+  long long ranks;
+  long long rank_bytes;
+  const unsigned int* words;
+  /// Set to 1 + the first rank whose digest differs; outputs are NaN then.
+  unsigned int* disagreement;
+};
+
+struct ShardKlStatisticsArguments {
+  KlStatisticsArguments values;
+  ShardArgument shard;
+  void* partials;
+};
+
+struct ShardKlMergeArguments {
+  KlStatisticsArguments values;
+  ShardArgument shard;
+  const void* partials;
+  long long ranks;
+  long long rank_bytes;
+  unsigned int* disagreement;
+};
+
+/// `begin` == `end`: the rank owns no column, and the rows are padding.
+struct ShardGradientArguments {
+  RowGradientArguments values;
+  long long begin;
+  long long end;
+};
+
 }  // namespace logpjit::device

@@ -7,15 +7,19 @@
 
 namespace logpjit::device {
 
+/// The row holds the columns [begin, begin + kVocab) of a vocabulary of
+/// kGlobal, which its ids and statistics are of.
 template <typename Logit, typename Id, i64 kVocab, int kTerms, bool kManyIds,
           bool kAligned, int kRows, bool kTemperature, bool kSoftcap,
-          bool kAccumulate, int kBlock, int kFlight>
+          bool kAccumulate, int kBlock, int kFlight, i64 kGlobal = kVocab>
 struct GradientChunk {
   static constexpr bool kHasHits = kManyIds && (kTerms & kTermLogp) != 0;
   using RowChunk = Chunk<Logit, kVocab, kAligned, kAccumulate, kBlock, kFlight>;
 
   const RowGradientArguments& args;
   int thread;
+  i64 begin = 0;
+  bool owns_columns = true;  ///< false: none of the row's columns counts
 
   /// Chunk `number` of `chunks` of row `n`.
   LOGPJIT_DEVICE void run(i64 n, int number, int chunks) const {
@@ -32,13 +36,13 @@ struct GradientChunk {
     const RowChunk chunk{row, gradient, number, thread};
     if (number == chunks - 1) chunk.clear_padding(args.gradient_columns);
     if constexpr (kHasHits) {
-      load_ids<Id, kVocab, kBlock>(args.ids, args.upstream.logp,
-                                   static_cast<int>(args.ids_per_row), at,
-                                   thread);
+      load_ids<Id, kGlobal, kBlock>(args.ids, args.upstream.logp,
+                                    static_cast<int>(args.ids_per_row), at,
+                                    thread);
     }
-    const GradientTask task = gradient_task<kVocab, kTerms, kManyIds>(
+    const GradientTask task = gradient_task<kGlobal, kTerms, kManyIds>(
         inputs, static_cast<int>(args.ids_per_row), thread);
-    if (task.live && inputs.max != -infinity()) {
+    if (task.live && inputs.max != -infinity() && owns_columns) {
       write(chunk, at, task, inputs);
     } else {
       chunk.clear();
@@ -60,7 +64,9 @@ struct GradientChunk {
     if constexpr (kHasHits) {
       write_hits(chunk, coefficients, scale, of_column);
     } else {
-      chunk.write(of_column, task.target, [&](float logit) {
+      const i64 target = task.target - begin;
+      const bool owned = target >= 0 && target < kVocab;
+      chunk.write(of_column, owned ? target : -1, [&](float logit) {
         return target_gradient<kTerms, kSoftcap>(capped<kSoftcap>(logit, scale),
                                                  inputs.sum, task.upstream.logp,
                                                  coefficients, scale);
@@ -74,10 +80,12 @@ struct GradientChunk {
                                  const RowScale& scale,
                                  OfColumn&& of_column) const {
     HitList list = hit_list();
+    const i64 from = chunk.first_column() > 0 ? chunk.first_column() : 0;
+    const i64 end = chunk.end_column() < kVocab ? chunk.end_column() : kVocab;
     const auto collect = [&] {
       collect_hits<Logit, kAccumulate, kBlock>(
-          list, static_cast<int>(args.ids_per_row), chunk.row, chunk.gradient,
-          chunk.first_column(), chunk.end_column(), thread);
+          list, static_cast<int>(args.ids_per_row), chunk.row - begin,
+          chunk.gradient - begin, from + begin, end + begin, thread);
     };
     chunk.rewrite(collect, of_column, [&](auto&& store) {
       for (int i = thread; i < list.count; i += kBlock) {
@@ -85,7 +93,7 @@ struct GradientChunk {
         const float gain = sum_gains(list, i, first);
         if (!first) continue;
         const float x = capped<kSoftcap>(list.hits[i].logit, scale);
-        store(list.hits[i].column, list.hits[i].old,
+        store(list.hits[i].column - begin, list.hits[i].old,
               repeated_target_gradient<kTerms, kSoftcap>(x, gain, coefficients,
                                                          scale));
       }

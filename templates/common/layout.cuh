@@ -108,4 +108,43 @@ constexpr int fused_bytes(int size, int cluster, int slots, int forward_threads,
          states * state_members(terms) * 4;
 }
 
+// One rank's partial results of a block of rows, a multiple of 16 bytes:
+//   ShardHeader
+//   a record per row: the state's members, then the picked logits
+// In segment mode the records hold picked logits only, and after them, from a
+// multiple of 16 bytes on, come lane states: [row][slot][member][lane].
+constexpr long long kShardHeaderBytes = 32;
+
+/// Picked logits travel in the records up to this many ids a row; beyond, the
+/// ranks add up buffers in which every word has one owner.
+constexpr int kMostPicked = 16;
+
+/// Floats of a row's record; `slots` 0 = not in segment mode.
+constexpr long long shard_record_floats(int members, long long picked,
+                                        long long slots) {
+  return (slots == 0 ? members : 0) + picked;
+}
+/// Bytes before the lane states.
+constexpr long long shard_head_bytes(long long rows, int members,
+                                     long long picked, long long slots) {
+  const long long bytes =
+      kShardHeaderBytes +
+      rows * shard_record_floats(members, picked, slots) * 4;
+  return (bytes + 15) / 16 * 16;
+}
+constexpr long long shard_bytes(long long rows, int members, long long picked,
+                                long long slots) {
+  return shard_head_bytes(rows, members, picked, slots) +
+         rows * slots * members * kLanes * 4;
+}
+
+/// Columns of a segment: where shards may be cut in segment mode.
+constexpr long long segment_columns(long long vocab) {
+  return static_cast<long long>(segment_tiles(vocab)) * kTileColumns;
+}
+
+/// Rows that a block of the merging kernels takes, a warp each.
+constexpr int kMergeBlock = 256;
+constexpr int kMergeRows = kMergeBlock / 32;
+
 }  // namespace logpjit::device

@@ -37,8 +37,19 @@ constexpr Terms operator&(Terms a, Terms b) {
 constexpr bool has(Terms set, Terms term) { return (set & term) == term; }
 
 /// Which sweep: values and statistics; the gradient from saved statistics; or
-/// both in one launch (the upstream gradient is then known beforehand).
-enum class Pass { kForward, kBackward, kWithGrad };
+/// both in one launch (the upstream gradient is then known beforehand). The
+/// last three are the parts of a vocab-parallel operation: one rank's partial
+/// results, the values from those of all ranks, one rank's gradient.
+enum class Pass {
+  kForward,
+  kBackward,
+  kWithGrad,
+  kShardStatistics,
+  kShardMerge,
+  kShardGradient,
+};
+
+constexpr bool is_shard(Pass pass) { return pass >= Pass::kShardStatistics; }
 
 /// How a row number becomes an element offset.
 enum class RowMap {
@@ -67,6 +78,10 @@ struct LOGPJIT_API KernelSpec {
   GradStore store = GradStore::kWrite;
   bool grad_a = true;  ///< kKl gradients: of A, of B, or of both
   bool grad_b = false;
+  /// Shard passes: columns of the whole vocabulary, of which `vocab` are the
+  /// rank's; and whether lane states of segments are kept apart.
+  std::int64_t global_vocab = 0;
+  bool segments = false;
 
   /// The reduction tree's version. Results of one family have equal bits on
   /// one GPU whatever the launch configuration; a new tree is a new family.

@@ -49,6 +49,7 @@ struct LOGPJIT_API Options {
   /// Explicit library files, tried after copies already in the process.
   std::string driver_library;
   std::string nvrtc_library;
+  std::string nccl_library;
   /// Folders searched for those libraries before the well-known ones.
   std::vector<std::filesystem::path> library_folders;
   /// C++ compiler of the CPU device; empty = $CXX, then c++, g++, clang++.
@@ -69,7 +70,7 @@ struct LOGPJIT_API Options {
   /// LOGPJIT_CACHE_DIR, LOGPJIT_READ_ONLY_CACHES (':'-separated),
   /// LOGPJIT_COMPILE=never, LOGPJIT_FALLBACK=never|always, LOGPJIT_CACHE=off,
   /// LOGPJIT_CACHE_MAX_BYTES, LOGPJIT_CACHE_MAX_ENTRIES, LOGPJIT_DRIVER,
-  /// LOGPJIT_NVRTC, LOGPJIT_HOST_COMPILER, LOGPJIT_CPU_THREADS,
+  /// LOGPJIT_NVRTC, LOGPJIT_NCCL, LOGPJIT_HOST_COMPILER, LOGPJIT_CPU_THREADS,
   /// LOGPJIT_RECORD_MISSES,
   /// LD_LIBRARY_PATH (library folders); the cache directory falls back
   /// to $XDG_CACHE_HOME/logpjit, then $HOME/.cache/logpjit, then memory only.

@@ -59,6 +59,29 @@ KernelSpec spec_of(const std::string& op, DType dtype, std::int64_t vocab) {
   return spec;
 }
 
+/// The parts of the vocab-parallel operations on half of a vocabulary.
+std::vector<KernelSpec> shard_specs() {
+  std::vector<KernelSpec> all;
+  for (const char* op : {"logp", "logp+entropy", "kl"}) {
+    for (const Pass pass :
+         {Pass::kShardStatistics, Pass::kShardMerge, Pass::kShardGradient}) {
+      for (const bool segments : {false, true}) {
+        KernelSpec spec = spec_of(op, DType::kBf16, 75968);
+        spec.pass = pass;
+        spec.global_vocab = 151936;
+        spec.segments = segments;
+        const bool kl = has(spec.terms, Terms::kKl);
+        if (pass == Pass::kShardGradient && (kl || segments)) continue;
+        all.push_back(spec);
+      }
+    }
+  }
+  all.push_back(all[0]);
+  all.back().pass = Pass::kShardGradient;
+  all.back().many_ids = true;
+  return all;
+}
+
 std::vector<KernelSpec> specs() {
   std::vector<KernelSpec> all;
   for (const char* op :
@@ -104,7 +127,9 @@ std::vector<KernelSpec> specs() {
 }
 
 TEST_F(Nvrtc13, DefaultKernelsHaveNoStackFrame) {
-  for (const KernelSpec& spec : specs()) {
+  std::vector<KernelSpec> all = specs();
+  for (const KernelSpec& spec : shard_specs()) all.push_back(spec);
+  for (const KernelSpec& spec : all) {
     for (const RowChoice& choice : default_choices(spec, gpu(9))) {
       const cache::Image image =
           compiler_->compile(source(spec, choice.config), "sm_90a");

@@ -1,0 +1,119 @@
+// One rank's part of a vocab-parallel forward.
+#pragma once
+
+#include "common/results.cuh"
+#include "common/shard_partials.cuh"
+#include "common/sweep.cuh"
+#include "common/tree.cuh"
+
+namespace logpjit::device {
+
+/// Warp 0 writes the logits of the row's ids that this rank owns, 0 for the
+/// others; `row` is null when it is not read.
+template <typename Logit, typename Id, int kTerms, bool kSoftcap>
+LOGPJIT_DEVICE void write_picked(const ShardStatisticsArguments& args, i64 n,
+                                 float* picked, const Logit* row,
+                                 const RowScale& scale, RowPosition at,
+                                 int thread) {
+  if ((kTerms & kTermLogp) == 0 || thread >= 32) return;
+  const ShardArgument& shard = args.shard;
+  u32* words = args.words + (n - shard.first_row) * args.values.ids_per_row;
+  for (i64 k = thread; k < args.values.ids_per_row; k += 32) {
+    const i64 id = load_id<Id>(args.values.ids, at, k);
+    const bool mine = row != nullptr && id >= shard.begin && id < shard.end;
+    float logit = 0.0f;
+    if (mine) logit = capped<kSoftcap>(widen(row[id - shard.begin]), scale);
+    if (args.words != nullptr) {
+      words[k] = mine ? bits_of(logit) : 0;
+    } else {
+      picked[k] = logit;
+    }
+  }
+}
+
+/// Maximum, sums and picked logits of each row over one rank's columns, in one
+/// read. Segment mode keeps every lane's state of every segment apart.
+template <typename Logit, typename Id, i64 kVocab, i64 kGlobal, int kTerms,
+          bool kManyIds, bool kAligned, int kRows, bool kTemperature,
+          bool kSoftcap, bool kSegments, int kBlock, int kMinBlocks,
+          int kFlight>
+LOGPJIT_SPEC(Logit, "fp32 bf16 fp16")
+LOGPJIT_SPEC(Id, "int32 int64")
+LOGPJIT_SPEC(kVocab, "1..1073741824")
+LOGPJIT_SPEC(kGlobal, "1..1073741824")
+LOGPJIT_SPEC(kTerms, "1..15")
+LOGPJIT_SPEC(kManyIds, "0 1")
+LOGPJIT_SPEC(kAligned, "0 1")
+LOGPJIT_SPEC(kRows, "0..2")
+LOGPJIT_SPEC(kTemperature, "0 1")
+LOGPJIT_SPEC(kSoftcap, "0 1")
+LOGPJIT_SPEC(kSegments, "0 1")
+LOGPJIT_TUNE(kBlock, "128 256 512 1024")
+LOGPJIT_TUNE(kMinBlocks, "1..12")
+LOGPJIT_TUNE(kFlight, "1 2 4 8")
+LOGPJIT_KERNEL(kBlock, kMinBlocks)
+shard_statistics(const ShardStatisticsArguments args) {
+  using Fold = RowFold<kTerms>;
+  const RowStatisticsArguments& values = args.values;
+  const ShardArgument& shard = args.shard;
+  const int thread = thread_index();
+  const i64 n = block_index() + shard.first_row;
+  const ShardPartials<Fold, kSegments> partials{
+      static_cast<unsigned char*>(args.partials), shard.rows, shard.picked,
+      shard.slots};
+  write_header(partials, shard, thread);
+  const RowPosition at = vector_position<kRows>(n, values.rows.inner_rows);
+  const i64 storage = storage_row<kRows>(values.rows, n);
+  const i64 place = block_index();
+  float* picked = partials.picked_logits(place);
+  bool live = storage >= 0 && shard.begin != shard.end;
+  if constexpr (kTerms == kTermLogp) {
+    live = live && any_live<Id, kGlobal, kManyIds, kBlock>(
+                       values.ids, values.ids_per_row, at, thread);
+  }
+  const RowScale scale =
+      row_scale<kTemperature, kSoftcap>(values.transform, at);
+  if (!live) {
+    write_picked<Logit, Id, kTerms, kSoftcap>(args, n, picked, nullptr, scale,
+                                              at, thread);
+    return;
+  }
+  const Logit* row =
+      static_cast<const Logit*>(values.logits) +
+      element_offset(values.rows,
+                     row_position<kRows>(storage, values.rows.inner_rows));
+  RowState lanes[kLanes / kBlock];
+  if constexpr (kSegments) {
+    // Segments count from the vocabulary's start: so must tiles.
+    const RowSweep<Logit, kAligned, kGlobal, kTerms, kSoftcap, kBlock, kFlight>
+        sweep{row - shard.begin, scale, thread};
+    constexpr i32 kTiles = segment_tiles(kGlobal);
+    const i32 first = static_cast<i32>(shard.begin / kTileColumns);
+    const i32 last =
+        static_cast<i32>((shard.end + kTileColumns - 1) / kTileColumns);
+    LOGPJIT_NO_UNROLL
+    for (i32 slot = 0; first + slot * kTiles < last; ++slot) {
+      const i32 tile = first + slot * kTiles;
+      LOGPJIT_UNROLL
+      for (int i = 0; i < kLanes / kBlock; ++i) lanes[i] = empty_state();
+      sweep.take_segment(tile, tile + kTiles < last ? tile + kTiles : last,
+                         lanes);
+      const StateStore<Fold> store = partials.lanes(place, slot);
+      LOGPJIT_UNROLL
+      for (int i = 0; i < kLanes / kBlock; ++i) {
+        store.put(i * kBlock + thread, lanes[i]);
+      }
+    }
+  } else {
+    const RowSweep<Logit, kAligned, kVocab, kTerms, kSoftcap, kBlock, kFlight>
+        sweep{row, scale, thread};
+    sweep.take_row(lanes, row_totals<Fold, kBlock>());
+    const RowState state =
+        fold_lanes<kBlock>(lanes, thread, Fold{scale.to_log2});
+    if (thread == 0) partials.put(place, state);
+  }
+  write_picked<Logit, Id, kTerms, kSoftcap>(args, n, picked, row, scale, at,
+                                            thread);
+}
+
+}  // namespace logpjit::device
