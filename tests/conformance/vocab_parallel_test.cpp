@@ -13,9 +13,6 @@ using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
 
-constexpr Terms kAllTerms =
-    Terms::kLogp | Terms::kEntropy | Terms::kLse | Terms::kSquares;
-
 Runtime& cpu() {
   static Runtime runtime([] {
     Options options = Options::from_environment();
@@ -67,37 +64,48 @@ std::vector<RankResult> run_all(const Problem& problem,
 
 /// Ways to cut 592 columns that need few kernels: even, uneven, empty shards.
 std::vector<VocabShards> cuts() {
+  const auto quarters = [](std::initializer_list<int> owners, int ranks) {
+    std::vector<VocabRange> ranges(static_cast<std::size_t>(ranks));
+    std::int64_t begin = 0;
+    for (const int owner : owners) {
+      ranges[static_cast<std::size_t>(owner)] = {begin, begin + 148};
+      begin += 148;
+    }
+    return VocabShards(std::move(ranges));
+  };
   return {VocabShards::even(592, 1),
           VocabShards::even(592, 2),
+          VocabShards({{0, 0}, {0, 592}}),
           VocabShards({{0, 296}, {296, 444}, {444, 592}}),
+          VocabShards::even(592, 4),
           VocabShards({{0, 148}, {148, 148}, {148, 444}, {444, 592}}),
-          VocabShards::even(592, 8),
-          VocabShards({{0, 0},
-                       {0, 74},
-                       {74, 148},
-                       {148, 148},
-                       {148, 296},
-                       {296, 444},
-                       {444, 592},
-                       {592, 592}}),
-          VocabShards::even(592, 16)};
+          quarters({1, 7, 4, 3}, 8),
+          quarters({0, 9, 10, 15}, 16)};
 }
 
+constexpr Terms kBoth = Terms::kLogp | Terms::kEntropy;
+
 TEST(VocabParallel, RowOperations) {
-  const auto all = random_problem(kAllTerms, DType::kBf16, 6, 592, 1);
+  const auto both = random_problem(kBoth, DType::kBf16, 6, 592, 1);
   const auto several = random_problem(Terms::kLogp, DType::kFp32, 6, 592, 20);
   for (const VocabShards& shards : cuts()) {
     SCOPED_TRACE(shards.ranks());
-    EXPECT_EQ(wrong_with(all, shards, run_all(all, shards)), "");
+    EXPECT_EQ(wrong_with(both, shards, run_all(both, shards)), "");
     EXPECT_EQ(wrong_with(several, shards, run_all(several, shards)), "");
   }
 }
 
+TEST(VocabParallel, EightWideAsOneEighthEach) {
+  const VocabShards shards = VocabShards::even(592, 8);
+  const auto both = random_problem(kBoth, DType::kBf16, 6, 592, 1);
+  EXPECT_EQ(wrong_with(both, shards, run_all(both, shards)), "");
+}
+
 TEST(VocabParallel, Divergences) {
   const auto forward =
-      random_kl_problem(KlDirection::kForward, DType::kFp32, 4, 592);
+      random_kl_problem(KlDirection::kForward, DType::kBf16, 4, 592);
   const auto reverse =
-      random_kl_problem(KlDirection::kReverse, DType::kFp32, 4, 592);
+      random_kl_problem(KlDirection::kReverse, DType::kBf16, 4, 592);
   for (const VocabShards& shards : cuts()) {
     SCOPED_TRACE(shards.ranks());
     EXPECT_EQ(wrong_with(forward, shards, run_all(forward, shards)), "");
@@ -107,16 +115,16 @@ TEST(VocabParallel, Divergences) {
 
 TEST(VocabParallel, EachOperationAlone) {
   const VocabShards shards = VocabShards::even(592, 2);
-  for (const Terms terms : {Terms::kLogp, Terms::kEntropy, Terms::kLse,
-                            Terms::kLogp | Terms::kEntropy}) {
-    const auto problem = random_problem(terms, DType::kBf16, 6, 592, 1);
+  for (const Terms terms :
+       {Terms::kLogp, Terms::kEntropy, kBoth | Terms::kLse | Terms::kSquares}) {
+    const auto problem = random_problem(terms, DType::kFp32, 6, 592, 1);
     EXPECT_EQ(wrong_with(problem, shards, run_all(problem, shards)), "");
   }
 }
 
 TEST(VocabParallel, SameBitsInTwentyRuns) {
-  const VocabShards shards = cuts()[3];
-  const auto problem = random_problem(kAllTerms, DType::kBf16, 6, 592, 1);
+  const VocabShards shards = cuts()[5];
+  const auto problem = random_problem(kBoth, DType::kBf16, 6, 592, 1);
   const auto first = run_all(problem, shards);
   for (int run = 0; run < 20; ++run) {
     const auto again = run_all(problem, shards);
@@ -130,7 +138,7 @@ TEST(VocabParallel, SameBitsInTwentyRuns) {
 }
 
 TEST(VocabParallel, BlocksOfRowsChangeNoBit) {
-  const VocabShards shards = cuts()[3];
+  const VocabShards shards = cuts()[5];
   const auto problem = random_problem(Terms::kLogp, DType::kFp32, 11, 592, 20);
   const auto whole = run_all(problem, shards);
   const auto cut = run_all(problem, shards, {.block_rows = 4});
@@ -146,7 +154,7 @@ TEST(VocabParallel, SegmentsGiveTheWholeRowsBits) {
   const auto problem = random_problem(Terms::kLogp | Terms::kEntropy,
                                       DType::kBf16, 3, kVocab, 1);
   const RankResult whole = run_whole(cpu(), problem);
-  for (const int ranks : {1, 2, 3, 8}) {
+  for (const int ranks : {1, 2, 8}) {
     SCOPED_TRACE(ranks);
     const VocabShards shards = VocabShards::at_segments(kVocab, ranks);
     const auto results = run_all(
@@ -175,14 +183,14 @@ TEST(VocabParallelMisuse, CallsThatDifferAreNamedOnEveryRank) {
   expect_disagreement(usual,
                       random_problem(Terms::kLogp, DType::kFp32, 5, 592, 1),
                       "the rows: 5 instead of 6");
-  expect_disagreement(usual,
-                      random_problem(Terms::kLogp, DType::kFp32, 6, 592, 20),
-                      "the ids per row: 20 instead of 1");
+  expect_disagreement(random_problem(Terms::kLogp, DType::kFp32, 6, 592, 20),
+                      random_problem(Terms::kLogp, DType::kFp32, 6, 592, 17),
+                      "the ids per row: 17 instead of 20");
   expect_disagreement(usual,
                       random_problem(Terms::kLogp, DType::kBf16, 6, 592, 1),
                       "the logits' dtype: bf16 instead of fp32");
   expect_disagreement(usual,
-                      random_problem(Terms::kEntropy, DType::kBf16, 6, 592, 1),
+                      random_problem(Terms::kEntropy, DType::kFp32, 6, 592, 1),
                       "the operation: entropy instead of logp");
   expect_disagreement(
       usual, random_problem(Terms::kLogp, DType::kFp32, 6, 592, 1, 0.7f),
@@ -234,22 +242,19 @@ TEST(VocabParallelMisuse, RecordsOfAnotherSizeAreNotMixed) {
 }
 
 TEST(VocabParallelMisuse, ARefusalOnOneRankIsHeardOnAll) {
-  auto bad = random_problem(Terms::kLogp, DType::kFp32, 6, 592, 1);
-  const auto good = bad;
-  bad.temperature = -1;
+  const HostMatrix whole = random_matrix(DType::kBf16, 6, 592, 1, 1);
   const Messages messages =
       run_group(VocabShards::even(592, 4), {}, [&](int rank, VocabParallel& g) {
-        // workspace_bytes refuses as well: ask with what is right.
-        const auto memory = cpu().engine().device().allocate(1 << 20);
-        const auto matrix = send(cpu().engine().device(),
-                                 columns_of(good.logits, g.shards(), rank));
-        const auto out = poisoned_values(cpu().engine().device(), 6, 1);
-        RowForward call{.logits = matrix.view, .entropy = out.entropy.view};
+        runtime::Device& device = cpu().engine().device();
+        const auto memory = device.allocate(1 << 20);
+        const auto logits = send(device, columns_of(whole, g.shards(), rank));
+        const auto out = poisoned_values(device, 6, 1);
+        RowForward call{.logits = logits.view, .entropy = out.entropy.view};
         if (rank == 2) call.transform.temperature = -1;
         g.forward(call, {memory->data(), memory->size()});
       });
-  EXPECT_THAT(messages, Each(HasSubstr("temperature: -1 is not finite and "
-                                       "above 0")));
+  EXPECT_THAT(messages,
+              Each(HasSubstr("temperature: -1 is not finite and above 0")));
   EXPECT_THAT(messages[0], HasSubstr("rank 2 refused the call"));
 }
 

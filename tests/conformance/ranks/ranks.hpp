@@ -11,6 +11,7 @@
 
 #include "logpjit/vocab_parallel.hpp"
 #include "runtime/collective/nccl.hpp"
+#include "runtime/device.hpp"
 
 namespace logpjit::tests {
 
