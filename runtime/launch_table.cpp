@@ -80,11 +80,10 @@ RowShape kl_gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
 
 /// Rows are counted in blocks: see shard_forward.
 RowShape shard_merge_shape(const KernelSpec& spec, const LaunchConfig&) {
-  const int members = has(spec.terms, Terms::kKl)
-                          ? device::kKlMembers
-                          : device::state_members(static_cast<int>(spec.terms));
-  const int tree = device::tree_states(device::kMergeBlock) * members * 4;
-  return plain_shape(1, device::kMergeBlock, spec.segments ? tree : 0);
+  const int lanes = has(spec.terms, Terms::kKl)
+                        ? device::kKlSweepBytes
+                        : device::sweep_bytes(static_cast<int>(spec.terms));
+  return plain_shape(1, device::kMergeBlock, spec.segments ? lanes : 0);
 }
 
 constexpr std::array kLaunches{

@@ -56,12 +56,10 @@ shard_kl_merge(const ShardKlMergeArguments args) {
                     row_scale<kTemperature, false>(values.b.transform, at)};
   KlState state;
   if constexpr (kSegments) {
-    KlState lanes[4];
-    gathered.template merge_lanes<kGlobal>(row, thread, fold, empty_kl_state(),
-                                           lanes);
-    state = fold_lanes<kMergeBlock>(lanes, thread, fold);
+    gathered.template merge_lanes<kGlobal>(row, thread, fold);
+    state = fold_lanes<kMergeBlock>(lane_store<KlFold>(), thread, fold);
   } else {
-    state = gathered.merge(row, fold, empty_kl_state());
+    state = gathered.merge(row, fold);
   }
   if (writes) write_divergence(values, n, divergence(state), state);
 }

@@ -112,12 +112,10 @@ shard_merge(const ShardMergeArguments args) {
   const Fold fold{scale.to_log2};
   RowState state;
   if constexpr (kSegments) {
-    RowState lanes[4];
-    gathered.template merge_lanes<kGlobal>(row, thread, fold, empty_state(),
-                                           lanes);
-    state = fold_lanes<kMergeBlock>(lanes, thread, fold);
+    gathered.template merge_lanes<kGlobal>(row, thread, fold);
+    state = fold_lanes<kMergeBlock>(lane_store<Fold>(), thread, fold);
   } else {
-    state = gathered.merge(row, fold, empty_state());
+    state = gathered.merge(row, fold);
   }
   if (!writes) return;
   const float log_sum = log_accurate(state.sum);

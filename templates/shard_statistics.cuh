@@ -50,7 +50,7 @@ LOGPJIT_SPEC(kSoftcap, "0 1")
 LOGPJIT_SPEC(kSegments, "0 1")
 LOGPJIT_TUNE(kBlock, "128 256 512 1024")
 LOGPJIT_TUNE(kMinBlocks, "1..12")
-LOGPJIT_TUNE(kFlight, "1 2 4 8")
+LOGPJIT_TUNE(kFlight, "1 2 4")
 LOGPJIT_KERNEL(kBlock, kMinBlocks)
 shard_statistics(const ShardStatisticsArguments args) {
   using Fold = RowFold<kTerms>;
@@ -82,34 +82,24 @@ shard_statistics(const ShardStatisticsArguments args) {
       static_cast<const Logit*>(values.logits) +
       element_offset(values.rows,
                      row_position<kRows>(storage, values.rows.inner_rows));
-  RowState lanes[kLanes / kBlock];
+  const Fold fold{scale.to_log2};
+  const LaneTotals<Fold, kBlock> totals{fold, thread};
   if constexpr (kSegments) {
-    // Segments count from the vocabulary's start: so must tiles.
+    // Segments count from the vocabulary's start: so must the row.
     const RowSweep<Logit, kAligned, kGlobal, kTerms, kSoftcap, kBlock, kFlight>
-        sweep{row - shard.begin, scale, thread};
-    constexpr i32 kTiles = segment_tiles(kGlobal);
-    const i32 first = static_cast<i32>(shard.begin / kTileColumns);
-    const i32 last =
-        static_cast<i32>((shard.end + kTileColumns - 1) / kTileColumns);
+        sweep{row - shard.begin, scale};
+    const int first = static_cast<int>(shard.begin / segment_columns(kGlobal));
     LOGPJIT_NO_UNROLL
-    for (i32 slot = 0; first + slot * kTiles < last; ++slot) {
-      const i32 tile = first + slot * kTiles;
-      LOGPJIT_UNROLL
-      for (int i = 0; i < kLanes / kBlock; ++i) lanes[i] = empty_state();
-      sweep.take_segment(tile, tile + kTiles < last ? tile + kTiles : last,
-                         lanes);
-      const StateStore<Fold> store = partials.lanes(place, slot);
-      LOGPJIT_UNROLL
-      for (int i = 0; i < kLanes / kBlock; ++i) {
-        store.put(i * kBlock + thread, lanes[i]);
-      }
+    for (int slot = 0; (first + slot) * segment_columns(kGlobal) < shard.end;
+         ++slot) {
+      sweep.take_segment(totals, first + slot);
+      copy_lanes<Fold, kBlock>(partials.lanes(place, slot), thread);
     }
   } else {
     const RowSweep<Logit, kAligned, kVocab, kTerms, kSoftcap, kBlock, kFlight>
-        sweep{row, scale, thread};
-    sweep.take_row(lanes, row_totals<Fold, kBlock>());
-    const RowState state =
-        fold_lanes<kBlock>(lanes, thread, Fold{scale.to_log2});
+        sweep{row, scale};
+    sweep.take_row(totals);
+    const RowState state = fold_lanes<kBlock>(lane_store<Fold>(), thread, fold);
     if (thread == 0) partials.put(place, state);
   }
   write_picked<Logit, Id, kTerms, kSoftcap>(args, n, picked, row, scale, at,

@@ -10,6 +10,7 @@ namespace {
 
 VocabShards shards_of(const std::vector<Range>& ranges) {
   std::vector<VocabRange> made;
+  made.reserve(ranges.size());
   for (const Range& range : ranges) made.push_back({range.low, range.high});
   return VocabShards(std::move(made));
 }

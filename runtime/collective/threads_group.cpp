@@ -168,6 +168,7 @@ std::vector<std::unique_ptr<Collective>> make_threads_group(int ranks,
   }
   const auto place = std::make_shared<MeetingPlace>(ranks, timeout_s);
   std::vector<std::unique_ptr<Collective>> ends;
+  ends.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     ends.push_back(std::make_unique<ThreadsCollective>(place, rank, ranks));
   }

@@ -91,6 +91,16 @@ struct KlSweep {
     walk.take_whole_segments(*this);
     walk.take_cut_segments(*this);
   }
+
+  /// Segment `segment` alone; every thread its own lanes.
+  LOGPJIT_DEVICE void take_segment(const Totals& totals, int segment) const {
+    const Walk walk{totals};
+    if (segment >= Walk::kWholeSegments) {
+      walk.take_cut_apart(*this, segment);
+    } else {
+      walk.take_whole_apart(*this, segment);
+    }
+  }
 };
 
 }  // namespace logpjit::device

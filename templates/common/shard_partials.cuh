@@ -93,9 +93,8 @@ struct GatheredPartials {
 
   /// The ranks' states merged in rank order. Ranks without columns are passed
   /// over: they wrote none.
-  LOGPJIT_DEVICE typename Fold::State merge(i64 row, const Fold& fold,
-                                            typename Fold::State empty) const {
-    typename Fold::State state = empty;
+  LOGPJIT_DEVICE typename Fold::State merge(i64 row, const Fold& fold) const {
+    typename Fold::State state = Fold::empty();
     bool first = true;
     for (i64 rank = 0; rank < ranks; ++rank) {
       const Partials part = of(rank);
@@ -107,28 +106,35 @@ struct GatheredPartials {
     return state;
   }
 
-  /// The four lanes that thread `thread` of kMergeBlock holds, segments merged
-  /// in their order, as in a sweep of the whole row.
+  /// Every lane of the row into shared memory, its segments merged in their
+  /// order, as a sweep of the whole row leaves them.
   template <i64 kGlobal>
-  LOGPJIT_DEVICE void merge_lanes(i64 row, int thread, const Fold& fold,
-                                  typename Fold::State empty,
-                                  typename Fold::State (&lanes)[4]) const {
+  LOGPJIT_DEVICE void merge_lanes(i64 row, int thread, const Fold& fold) const {
     LOGPJIT_NO_UNROLL
-    for (int segment = 0; segment < segment_count(kGlobal); ++segment) {
+    for (int segment = 0; segment * segment_columns(kGlobal) < kGlobal;
+         ++segment) {
       const i64 column = segment * segment_columns(kGlobal);
-      const i64 rank = owner(column);
-      const Partials part = of(rank < 0 ? 0 : rank);
+      const Partials part = of(owner(column));
       const i64 slot =
           (column - part.header()->begin) / segment_columns(kGlobal);
-      LOGPJIT_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        const typename Fold::State next =
-            rank < 0 ? empty
-                     : part.lanes(row, slot).get(i * kMergeBlock + thread);
-        lanes[i] = segment == 0 ? next : fold.merge(lanes[i], next);
+      LOGPJIT_NO_UNROLL
+      for (int lane = thread; lane < kLanes; lane += kMergeBlock) {
+        typename Fold::State state = part.lanes(row, slot).get(lane);
+        if (segment > 0)
+          state = fold.merge(lane_store<Fold>().get(lane), state);
+        lane_store<Fold>().put(lane, state);
       }
     }
   }
 };
+
+/// Copies the calling thread's lanes from shared memory.
+template <typename Fold, int kBlock>
+LOGPJIT_DEVICE void copy_lanes(const StateStore<Fold>& to, int thread) {
+  LOGPJIT_NO_UNROLL
+  for (int lane = thread; lane < kLanes; lane += kBlock) {
+    to.put(lane, lane_store<Fold>().get(lane));
+  }
+}
 
 }  // namespace logpjit::device

@@ -75,6 +75,19 @@ struct RowSweep {
     }
     walk.take_cut_segments(*this);
   }
+
+  /// Segment `segment` alone; every thread its own lanes.
+  LOGPJIT_DEVICE void take_segment(const Totals& totals, int segment) const {
+    const Walk walk{totals};
+    if (segment >= Walk::kWholeSegments) {
+      return walk.take_cut_apart(*this, segment);
+    }
+    if constexpr (Walk::kWholeSegments > 0) {
+      with_offset<T, kAligned>(row, [&]<int kOffset>() {
+        walk.take_whole_apart(Whole<kOffset>{*this}, segment);
+      });
+    }
+  }
 };
 
 }  // namespace logpjit::device

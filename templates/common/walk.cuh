@@ -53,6 +53,14 @@ struct RowWalk {
     }
   }
 
+  /// One segment of whole tiles, which the totals hold alone afterwards.
+  template <typename Sweep>
+  LOGPJIT_DEVICE void take_whole_apart(const Sweep& sweep, int segment) const {
+    totals.template take<kBatch>(true, [&](int first, auto& lanes) {
+      take_whole_segment(sweep, segment * kTiles, first, lanes);
+    });
+  }
+
   /// What is left of segment `kSegment`, from tile `kTile` on.
   template <int kSegment, i32 kTile, typename Sweep, typename Lanes>
   LOGPJIT_DEVICE void take_cut_segment(const Sweep& sweep, int first,
@@ -73,6 +81,20 @@ struct RowWalk {
         take_cut_segment<kSegment, kSegment * kTiles>(sweep, first, lanes);
       });
       take_cut_segments<kSegment + 1>(sweep);
+    }
+  }
+
+  /// One segment that reaches the row's last tiles, which the totals hold alone
+  /// afterwards.
+  template <int kSegment = kWholeSegments, typename Sweep>
+  LOGPJIT_DEVICE void take_cut_apart(const Sweep& sweep, int segment) const {
+    if constexpr (kSegment * kTiles < tile_count(kVocab)) {
+      if (segment != kSegment) {
+        return take_cut_apart<kSegment + 1>(sweep, segment);
+      }
+      totals.template take<1>(true, [&](int first, auto& lanes) {
+        take_cut_segment<kSegment, kSegment * kTiles>(sweep, first, lanes);
+      });
     }
   }
 };
