@@ -24,8 +24,8 @@ struct VocabParallelOptions {
   bool compare_calls = true;
   /// Longest time the host waits for other ranks.
   double timeout_s = 60;
-  /// Rows gathered at once, the same on all ranks; 0 = all of up to 16384, else
-  /// 8192; in segment mode as many as 64 MiB hold.
+  /// Rows gathered at once, the same on all ranks; 0 = all of up to 131072,
+  /// else 65536; in segment mode as many as 64 MiB hold.
   std::int64_t block_rows = 0;
 };
 
