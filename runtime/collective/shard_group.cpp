@@ -41,8 +41,15 @@ std::byte* at(void* base, std::size_t offset) {
   return static_cast<std::byte*>(base) + offset;
 }
 
-void check_workspace(const BlockPlan& plan, const Workspace& workspace) {
-  if (plan.bytes() == 0) return;
+/// The memory itself: given, or allocated by the caller's function.
+Workspace obtain(const BlockPlan& plan, Workspace workspace,
+                 CUstream_st* stream) {
+  if (plan.bytes() == 0) return workspace;
+  if (workspace.data == nullptr && workspace.allocate != nullptr) {
+    workspace.data =
+        workspace.allocate(workspace.context, plan.bytes(), stream);
+    workspace.bytes = workspace.data != nullptr ? plan.bytes() : 0;
+  }
   const auto address = reinterpret_cast<std::uintptr_t>(workspace.data);
   if (workspace.bytes < plan.bytes() || address == 0 || address % 16 != 0) {
     refuse(
@@ -51,6 +58,7 @@ void check_workspace(const BlockPlan& plan, const Workspace& workspace) {
                     "workspace_bytes asks for",
                     workspace.bytes, fmt::ptr(workspace.data), plan.bytes()));
   }
+  return workspace;
 }
 
 }  // namespace
@@ -132,8 +140,9 @@ ShardBuffers ShardGroup::own(const ShardForward& shard, const ShardBuffers& all,
 }
 
 template <typename Shard, typename Call>
-void ShardGroup::forward(const Call& call, const Workspace& workspace,
+void ShardGroup::forward(const Call& call, const Workspace& given,
                          CUstream_st* stream) {
+  Workspace workspace = given;
   std::optional<Shard> shard;
   BlockPlan plan;
   std::exception_ptr refusal;
@@ -141,7 +150,7 @@ void ShardGroup::forward(const Call& call, const Workspace& workspace,
     shard.emplace(runtime_, call, place());
     plan = plan_blocks(*shard, options_.block_rows);
     shard->set_block_rows(plan.block_rows);
-    check_workspace(plan, workspace);
+    workspace = obtain(plan, given, stream);
   } catch (...) {
     refusal = std::current_exception();
   }

@@ -80,6 +80,13 @@ void check_buffers(std::string_view op, const ShardForward& shard,
   if (merge) check("disagreement", buffers.disagreement, 4);
 }
 
+void check_options(std::string_view op, const CallOptions& options) {
+  if (options.validate || options.copy_strided || options.fallback) {
+    refuse(op, "options",
+           "validate, copy_strided and fallback are not available over shards");
+  }
+}
+
 VocabRange check_place(std::string_view op, const ShardPlace& place,
                        std::int64_t vocab) {
   if (place.shards == nullptr) refuse(op, "shards", "are required");

@@ -95,6 +95,9 @@ class KlShard : public ShardForward {
 void check_buffers(std::string_view op, const ShardForward& shard,
                    const ShardBuffers& buffers, bool merge);
 
+/// Refuses options that only unsharded calls have.
+void check_options(std::string_view op, const CallOptions& options);
+
 /// Checks rank and vocabulary of a call; returns the rank's live columns.
 VocabRange check_place(std::string_view op, const ShardPlace& place,
                        std::int64_t vocab);

@@ -54,6 +54,7 @@ RowShard::RowShard(Runtime& runtime, const RowForward& call,
                    const ShardPlace& place)
     : engine_(runtime.engine()) {
   const VocabRange live = check_place(kOp, place, call.vocab);
+  check_options(kOp, call.options);
   RowValuesCall made = check_values(kOp, engine_.device().info().id,
                                     with_columns(call, place, live));
   made.spec.rows = made.space.map();

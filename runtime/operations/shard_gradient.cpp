@@ -57,6 +57,7 @@ void clear_side(Runtime& runtime, const KlBackward& call,
 void shard_gradient(Runtime& runtime, const RowBackward& call,
                     const ShardPlace& place, CUstream_st* stream) {
   const VocabRange live = runtime::check_place(kOp, place, call.vocab);
+  runtime::check_options(kOp, call.options);
   check_width("logits", call.logits, place);
   if (width_of(call.logits) == 0) return;
   RowBackward local = call;
@@ -72,6 +73,7 @@ void shard_gradient(Runtime& runtime, const RowBackward& call,
 void shard_gradient(Runtime& runtime, const KlBackward& call,
                     const ShardPlace& place, CUstream_st* stream) {
   const VocabRange live = runtime::check_place(kOp, place, call.inputs.vocab);
+  runtime::check_options(kOp, call.options);
   check_width("student", call.inputs.student, place);
   check_width("teacher", call.inputs.teacher, place);
   if (width_of(call.inputs.student) == 0) return;

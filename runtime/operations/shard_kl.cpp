@@ -53,6 +53,7 @@ KlShard::KlShard(Runtime& runtime, const KlForward& call,
                  const ShardPlace& place)
     : engine_(runtime.engine()) {
   const VocabRange live = check_place(kOp, place, call.inputs.vocab);
+  check_options(kOp, call.options);
   const KlValuesCall made = check_kl_values(kOp, engine_.device().info().id,
                                             with_columns(call, place, live));
   check_alignment(kOp, made.spec, live, place);

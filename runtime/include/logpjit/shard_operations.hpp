@@ -9,8 +9,8 @@
 // shape. Everything else is of the whole vocabulary and equal on all ranks:
 // ids, temperatures, outputs, saved statistics, upstream gradients. `vocab` is
 // 0 or that of the shards. A rank without columns passes logits of width 0.
-// `argmax` is not available. No gradient needs communication, provided all
-// ranks pass the same upstream gradients.
+// `argmax` and `options` are not available. No gradient needs communication,
+// provided all ranks pass the same upstream gradients.
 #pragma once
 
 #include <cstddef>

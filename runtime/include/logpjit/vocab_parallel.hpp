@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "logpjit/call_options.hpp"
 #include "logpjit/collective.hpp"
 #include "logpjit/shard_operations.hpp"
 
@@ -27,13 +28,6 @@ struct VocabParallelOptions {
   /// Rows gathered at once, the same on all ranks; 0 = all of up to 131072,
   /// else 65536; in segment mode as many as 64 MiB hold.
   std::int64_t block_rows = 0;
-};
-
-/// Scratch memory on the device, at a multiple of 16 bytes; may be shared by
-/// calls on one stream.
-struct Workspace {
-  void* data = nullptr;
-  std::size_t bytes = 0;
 };
 
 /// One rank's view of a group. Every rank makes one with the same shards and
@@ -66,7 +60,8 @@ class LOGPJIT_API VocabParallel {
   std::size_t workspace_bytes(const RowForward& call) const;
   std::size_t workspace_bytes(const KlForward& call) const;
 
-  /// One all-gather (and one sum of K words a row when K > 16).
+  /// One all-gather (and one sum of K words a row when K > 16). The workspace,
+  /// at a multiple of 16 bytes, may be shared by calls on one stream.
   void forward(const RowForward& call, Workspace workspace,
                CUstream_st* stream = nullptr);
   void kl_forward(const KlForward& call, Workspace workspace,

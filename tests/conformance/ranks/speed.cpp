@@ -64,13 +64,13 @@ struct Scene {
         logits(make_logits(r.device(), n, width(),
                            static_cast<unsigned>(r.flags().rank))),
         gradient(make_logits(r.device(), n, width(), 99)),
-        ids(tuning::spread_ids(r.device(), n, r.flags().vocab)),
+        ids(tuning::spread_ids(r.device(), n, {.vocab = r.flags().vocab})),
         logp(rows_tensor(r.device(), n)),
         max(rows_tensor(r.device(), n)),
         sum(rows_tensor(r.device(), n)),
         upstream(rows_tensor(r.device(), n)),
-        whole_ids(tuning::spread_ids(r.device(), n,
-                                     std::max<std::int64_t>(width(), 1))),
+        whole_ids(tuning::spread_ids(
+            r.device(), n, {.vocab = std::max<std::int64_t>(width(), 1)})),
         group(r.runtime(), r.collective(), shards, options) {
     call = {.logits = logits.view,
             .ids = ids.view,
