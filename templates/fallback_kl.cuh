@@ -11,8 +11,13 @@ template <int kBlock>
 LOGPJIT_TUNE(kBlock, "256")
 LOGPJIT_KERNEL(kBlock, 1)
 fallback_kl_statistics(const FallbackKlStatisticsArguments args) {
-  const FallbackKlStatistics work{args.call, args.rows, thread_index()};
-  work.run(fallback_place(args.call, args.rows.a.rows));
+  const FallbackPlace place = fallback_place(args.call, args.rows.a.rows);
+  const int thread = thread_index();
+  if (args.call.softcap != 0) {
+    FallbackKlStatistics<true>{args.call, args.rows, thread}.run(place);
+  } else {
+    FallbackKlStatistics<false>{args.call, args.rows, thread}.run(place);
+  }
 }
 
 /// Gradient of KL(A || B) with respect to A, B or both.
@@ -20,8 +25,13 @@ template <int kBlock>
 LOGPJIT_TUNE(kBlock, "256")
 LOGPJIT_KERNEL(kBlock, 1)
 fallback_kl_gradient(const FallbackKlGradientArguments args) {
-  const FallbackKlGradient work{args.call, args.rows, thread_index()};
-  work.run(fallback_place(args.call, args.rows.a.rows));
+  const FallbackPlace place = fallback_place(args.call, args.rows.a.rows);
+  const int thread = thread_index();
+  if (args.call.softcap != 0) {
+    FallbackKlGradient<true>{args.call, args.rows, thread}.run(place);
+  } else {
+    FallbackKlGradient<false>{args.call, args.rows, thread}.run(place);
+  }
 }
 
 }  // namespace logpjit::device

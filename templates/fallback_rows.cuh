@@ -13,8 +13,16 @@ template <int kBlock>
 LOGPJIT_TUNE(kBlock, "256")
 LOGPJIT_KERNEL(kBlock, 1)
 fallback_statistics(const FallbackStatisticsArguments args) {
-  const FallbackStatistics work{args.call, args.rows, thread_index()};
-  work.run(fallback_place(args.call, args.rows.rows));
+  constexpr int kHeavy = kTermEntropy | kTermSquares | kTermArgmax;
+  const FallbackPlace place = fallback_place(args.call, args.rows.rows);
+  const int thread = thread_index();
+  if (args.call.softcap != 0) {
+    FallbackStatistics<true, true>{args.call, args.rows, thread}.run(place);
+  } else if ((args.call.terms & kHeavy) != 0) {
+    FallbackStatistics<false, true>{args.call, args.rows, thread}.run(place);
+  } else {
+    FallbackStatistics<false, false>{args.call, args.rows, thread}.run(place);
+  }
 }
 
 /// Gradient of any sum of terms from the saved statistics: one read, one write.
@@ -22,8 +30,13 @@ template <int kBlock>
 LOGPJIT_TUNE(kBlock, "256")
 LOGPJIT_KERNEL(kBlock, 1)
 fallback_gradient(const FallbackGradientArguments args) {
-  const FallbackGradient work{args.call, args.rows, thread_index()};
-  work.run(fallback_place(args.call, args.rows.rows));
+  const FallbackPlace place = fallback_place(args.call, args.rows.rows);
+  const int thread = thread_index();
+  if (args.call.softcap != 0) {
+    FallbackGradient<true>{args.call, args.rows, thread}.run(place);
+  } else {
+    FallbackGradient<false>{args.call, args.rows, thread}.run(place);
+  }
 }
 
 }  // namespace logpjit::device

@@ -16,10 +16,17 @@ namespace {
 constexpr std::int64_t kMostColumns = std::int64_t{1} << 30;
 constexpr std::int64_t kMostRows = INT32_MAX;
 
+/// The newest of the CUDA targets that the GPU takes, or the CPU's.
 std::string target_of(const Device& device) {
-  return device.info().id.kind == DeviceKind::kCuda
-             ? std::string(kFallbackCudaTarget)
-             : device.target();
+  const DeviceInfo& info = device.info();
+  if (info.id.kind != DeviceKind::kCuda) return device.target();
+  std::string chosen(kFallbackCudaTargets.front().name);
+  for (const FallbackCudaTarget& target : kFallbackCudaTargets) {
+    if (10 * info.major + info.minor >= target.capability) {
+      chosen = target.name;
+    }
+  }
+  return chosen;
 }
 
 cache::Image image_for(const Device& device, FallbackKernel kernel) {
@@ -54,7 +61,8 @@ device::FallbackCall call_of(const KernelSpec& spec) {
           .other = static_cast<int>(spec.other),
           .ids = static_cast<int>(spec.ids),
           .terms = static_cast<int>(spec.terms),
-          .accumulate = spec.store == GradStore::kAccumulate ? 1 : 0};
+          .accumulate = spec.store == GradStore::kAccumulate ? 1 : 0,
+          .softcap = spec.softcap ? 1 : 0};
 }
 
 }  // namespace

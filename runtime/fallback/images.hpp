@@ -25,13 +25,18 @@ constexpr std::string_view name(FallbackKernel kernel) {
   return kFallbackKernels[static_cast<std::size_t>(kernel)];
 }
 
-/// What CUDA images are made for: PTX that every GPU from compute capability
-/// 7.5 on takes, and every driver from CUDA 12.0 on.
-inline constexpr std::string_view kFallbackCudaTarget = "compute_75";
+/// What CUDA images are made for: PTX that every GPU from that compute
+/// capability on takes, and every driver from CUDA 12.0 on.
+struct FallbackCudaTarget {
+  std::string_view name;
+  int capability;
+};
+inline constexpr std::array<FallbackCudaTarget, 2> kFallbackCudaTargets{
+    {{"compute_75", 75}, {"compute_80", 80}}};
 
 struct EmbeddedImage {
   std::string_view kernel;
-  /// "compute_75", or a host target as CpuDevice::target() says it.
+  /// One of the above, or a host target as CpuDevice::target() says it.
   std::string_view target;
   cache::ImageKind kind = cache::ImageKind::kPtx;
   std::string_view entry;

@@ -135,9 +135,11 @@ constexpr int kInt64 = 4;
 
 /// Threads of a block. Results depend on it, hence it is one number.
 constexpr int kFallbackBlock = 256;
-/// Shared memory of a block: four floats a thread to fold, or up to 512 ids of
-/// 16 bytes a row and two floats a thread.
-constexpr int kFallbackSharedBytes = 512 * 16 + kFallbackBlock * 4 * 4;
+/// Shared memory of a block: up to 512 ids of 16 bytes a row, then four doubles
+/// a thread to fold.
+constexpr int kFallbackFoldOffset = 512 * 16;
+constexpr int kFallbackSharedBytes =
+    kFallbackFoldOffset + kFallbackBlock * 4 * 8;
 
 /// The specification of a call, and the rows of it that a launch takes.
 struct FallbackCall {
@@ -148,6 +150,7 @@ struct FallbackCall {
   int ids;
   int terms;
   int accumulate;  ///< 0 or 1
+  int softcap;     ///< 0 or 1
 };
 
 struct FallbackStatisticsArguments {

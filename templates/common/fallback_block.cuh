@@ -42,6 +42,10 @@ struct CarriedSum {
   float sum = 0.0f;
   float lost = 0.0f;
 
+  LOGPJIT_DEVICE double value() const {
+    return static_cast<double>(sum) - static_cast<double>(lost);
+  }
+
   LOGPJIT_DEVICE void add(float value) {
     const float corrected = value - lost;
     const float next = sum + corrected;
@@ -50,12 +54,17 @@ struct CarriedSum {
   }
 };
 
+/// Sum of eight terms, pairwise.
+LOGPJIT_DEVICE float sum_of_group(const float (&x)[kGroup]) {
+  return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+}
+
 /// Combines `kCount` values of every thread in a fixed order; every thread gets
-/// the results. `combine(i, a, b)` is symmetric. Dynamic shared memory from
-/// `base` on holds kCount floats a thread.
-template <int kCount, typename Combine>
-LOGPJIT_DEVICE void fold_block(float (&values)[kCount], float* base, int thread,
+/// the results. Sums are folded as doubles, maxima as floats.
+template <typename T, int kCount, typename Combine>
+LOGPJIT_DEVICE void fold_block(T (&values)[kCount], int thread,
                                Combine&& combine) {
+  T* base = shared_memory<T>(kFallbackFoldOffset);
   LOGPJIT_UNROLL
   for (int i = 0; i < kCount; ++i) {
     base[i * kFallbackBlock + thread] = values[i];
@@ -64,36 +73,63 @@ LOGPJIT_DEVICE void fold_block(float (&values)[kCount], float* base, int thread,
   if (thread < 32) {
     LOGPJIT_UNROLL
     for (int i = 0; i < kCount; ++i) {
-      const float* own = base + i * kFallbackBlock + thread;
-      float total = own[0];
+      T* own = base + i * kFallbackBlock + thread;
+      T total = own[0];
       for (int at = 32; at < kFallbackBlock; at += 32) {
         total = combine(i, total, own[at]);
       }
-      LOGPJIT_UNROLL
-      for (int mask = 1; mask < 32; mask *= 2) {
-        total = combine(i, total, shuffle_xor(total, mask));
-      }
-      values[i] = total;
-    }
-    sync_warp();
-    if (thread == 0) {
-      LOGPJIT_UNROLL
-      for (int i = 0; i < kCount; ++i) base[i * kFallbackBlock] = values[i];
+      own[0] = total;
     }
   }
   sync_threads();
   LOGPJIT_UNROLL
-  for (int i = 0; i < kCount; ++i) values[i] = base[i * kFallbackBlock];
+  for (int i = 0; i < kCount; ++i) {
+    values[i] = base[i * kFallbackBlock];
+    for (int at = 1; at < 32; ++at) {
+      values[i] = combine(i, values[i], base[i * kFallbackBlock + at]);
+    }
+  }
   sync_threads();
 }
 
-/// Calls `body(first column)` for this thread's groups of a row.
-template <typename Body>
-LOGPJIT_DEVICE void for_each_group(i64 vocab, int thread, Body&& body) {
+/// Calls `body(first column, eight logits)` for this thread's groups of a row,
+/// in order. `kFlight` of them are loaded before the first is used.
+template <int kFlight, typename Body>
+LOGPJIT_DEVICE void for_each_group(const AnyTypeRow& row, i64 vocab, int thread,
+                                   Body&& body) {
   constexpr i64 kStep = static_cast<i64>(kFallbackBlock) * kGroup;
+  i64 first = static_cast<i64>(thread) * kGroup;
+  if constexpr (kFlight > 1) {
+    LOGPJIT_NO_UNROLL
+    for (; first + (kFlight - 1) * kStep + kGroup <= vocab;
+         first += kFlight * kStep) {
+      float x[kFlight][kGroup];
+      row.load_groups(first, kStep, x);
+      LOGPJIT_UNROLL
+      for (int i = 0; i < kFlight; ++i) body(first + i * kStep, x[i]);
+    }
+  }
+  LOGPJIT_NO_UNROLL
+  for (; first < vocab; first += kStep) {
+    float x[kGroup];
+    row.load(first, vocab, x);
+    body(first, x);
+  }
+}
+
+/// The same for two rows at once.
+template <typename Body>
+LOGPJIT_DEVICE void for_each_pair(const AnyTypeRow& a, const AnyTypeRow& b,
+                                  i64 vocab, int thread, Body&& body) {
+  constexpr i64 kStep = static_cast<i64>(kFallbackBlock) * kGroup;
+  LOGPJIT_NO_UNROLL
   for (i64 first = static_cast<i64>(thread) * kGroup; first < vocab;
        first += kStep) {
-    body(first);
+    float x[kGroup];
+    float y[kGroup];
+    a.load(first, vocab, x);
+    b.load(first, vocab, y);
+    body(first, x, y);
   }
 }
 

@@ -7,6 +7,7 @@
 
 namespace logpjit::device {
 
+template <bool kSoftcap>
 struct FallbackGradient {
   /// Terms whose gradient is a multiple of p, and all of them: the two forms of
   /// the formula. Terms that are absent have coefficients of 0.
@@ -44,19 +45,18 @@ struct FallbackGradient {
   /// gradient of an ignored id counts for nothing, whatever it is.
   LOGPJIT_DEVICE bool load_upstream(const FallbackPlace& place,
                                     Upstream& upstream) const {
-    float sums[2] = {0.0f, 0.0f};
+    double sums[2] = {0.0, 0.0};
     if (has_term(kTermLogp)) {
       for (i64 k = thread; k < args.ids_per_row; k += kFallbackBlock) {
         if (!is_live_id(id_of(place, k))) continue;
         const float gain = gain_of(place, k);
-        sums[0] += gain;
-        if (gain != 0.0f) sums[1] = 1.0f;
+        sums[0] += static_cast<double>(gain);
+        if (gain != 0.0f) sums[1] = 1.0;
       }
     }
-    fold_block(sums, shared_memory<float>(kIdTableAt), thread,
-               [](int, float a, float b) { return a + b; });
-    upstream.logp = sums[0];
-    bool live = sums[1] != 0.0f;
+    fold_block(sums, thread, [](int, double a, double b) { return a + b; });
+    upstream.logp = static_cast<float>(sums[0]);
+    bool live = sums[1] != 0.0;
     const auto add = [&](int term, const VectorArgument& vector, float& to) {
       if (!has_term(term)) return;
       to = row_scalar(vector, place.position);
@@ -95,7 +95,7 @@ struct FallbackGradient {
                             const Upstream& upstream) const {
     const i64 n = place.row;
     const RowScale scale =
-        row_scale<true, true>(args.transform, place.position);
+        row_scale<true, kSoftcap>(args.transform, place.position);
     const RowGradient coefficients = row_gradient_of<kTerms>(
         args.max[n], args.sum[n], has_term(kTermEntropy) ? args.entropy[n] : 0,
         has_term(kTermSquares) ? args.squares[n] : 0, upstream, scale);
@@ -105,15 +105,16 @@ struct FallbackGradient {
     // Before anything is stored: the gradient may lie over the logits.
     if (has_term(kTermLogp)) collect(hits, place, row, gradient);
     sync_threads();
-    for_each_group(call.vocab, thread, [&](i64 first) {
-      float x[kGroup];
-      row.load(first, call.vocab, x);
-      for (int i = 0; i < kGroup; ++i) {
-        x[i] = column_gradient<kTerms, true>(capped<true>(x[i], scale),
-                                             coefficients, scale);
-      }
-      gradient.store(first, call.vocab, call.accumulate != 0, x);
-    });
+    constexpr int kFlight = kSoftcap || kTerms == kAll ? 1 : 2;
+    for_each_group<kFlight>(
+        row, call.vocab, thread, [&](i64 first, float(&x)[kGroup]) {
+          LOGPJIT_UNROLL
+          for (int i = 0; i < kGroup; ++i) {
+            x[i] = column_gradient<kTerms, kSoftcap>(
+                capped<kSoftcap>(x[i], scale), coefficients, scale);
+          }
+          gradient.store(first, call.vocab, call.accumulate != 0, x);
+        });
     sync_threads();
     for (int i = thread; i < hits.count; i += kFallbackBlock) {
       rewrite<kTerms>(hits, i, gradient, coefficients, scale, args.sum[n]);
@@ -147,12 +148,12 @@ struct FallbackGradient {
     bool first;
     const float gain = sum_gains(hits, index, first);
     if (!first) return;
-    const float x = capped<true>(hit.logit, scale);
-    const float value =
-        hits.count == 1
-            ? target_gradient<kTerms, true>(x, sum, gain, coefficients, scale)
-            : repeated_target_gradient<kTerms, true>(x, gain, coefficients,
-                                                     scale);
+    const float x = capped<kSoftcap>(hit.logit, scale);
+    const float value = hits.count == 1
+                            ? target_gradient<kTerms, kSoftcap>(
+                                  x, sum, gain, coefficients, scale)
+                            : repeated_target_gradient<kTerms, kSoftcap>(
+                                  x, gain, coefficients, scale);
     gradient.put(hit.column, call.accumulate != 0 ? hit.old + value : value);
   }
 };

@@ -6,6 +6,7 @@
 
 namespace logpjit::device {
 
+template <bool kSoftcap>
 struct FallbackKlGradient {
   const FallbackCall& call;
   const KlGradientArguments& args;
@@ -50,9 +51,9 @@ struct FallbackKlGradient {
                             const AnyTypeRow& of_b) const {
     const i64 n = place.row;
     const RowScale scale_a =
-        row_scale<true, true>(args.a.transform, place.position);
+        row_scale<true, kSoftcap>(args.a.transform, place.position);
     const RowScale scale_b =
-        row_scale<true, true>(args.b.transform, place.position);
+        row_scale<true, kSoftcap>(args.b.transform, place.position);
     const KlGradientRow row =
         kl_gradient_row(args.max_a[n], args.sum_a[n], args.max_b[n],
                         args.sum_b[n], args.kl[n], upstream, scale_a, scale_b);
@@ -60,24 +61,34 @@ struct FallbackKlGradient {
         args.a.logits, call.logits, element_offset(args.a.rows, place.storage));
     const AnyTypeRow b = any_type_row(
         args.b.logits, call.other, element_offset(args.b.rows, place.storage));
-    for_each_group(call.vocab, thread, [&](i64 first) {
-      float x[kGroup];
-      float y[kGroup];
-      a.load(first, call.vocab, x);
-      b.load(first, call.vocab, y);
-      for (int i = 0; i < kGroup; ++i) {
-        const float cap_a = capped<true>(x[i], scale_a);
-        const float cap_b = capped<true>(y[i], scale_b);
-        x[i] = through_cap<true>(
-            gradient_of_a<true>(cap_a, cap_b, row, scale_a, scale_b), cap_a,
-            scale_a);
-        y[i] = through_cap<true>(
-            gradient_of_b(cap_a, cap_b, row, scale_a, scale_b), cap_b, scale_b);
-      }
-      const bool accumulate = call.accumulate != 0;
-      if (of_a.data != nullptr) of_a.store(first, call.vocab, accumulate, x);
-      if (of_b.data != nullptr) of_b.store(first, call.vocab, accumulate, y);
-    });
+    const bool accumulate = call.accumulate != 0;
+    for_each_pair(
+        a, b, call.vocab, thread,
+        [&](i64 first, float(&x)[kGroup], float(&y)[kGroup]) {
+          float of[kGroup];
+          LOGPJIT_UNROLL
+          for (int i = 0; i < kGroup; ++i) {
+            x[i] = capped<kSoftcap>(x[i], scale_a);
+            y[i] = capped<kSoftcap>(y[i], scale_b);
+          }
+          if (of_a.data != nullptr) {
+            LOGPJIT_UNROLL
+            for (int i = 0; i < kGroup; ++i) {
+              of[i] = through_cap<kSoftcap>(
+                  gradient_of_a<true>(x[i], y[i], row, scale_a, scale_b), x[i],
+                  scale_a);
+            }
+            of_a.store(first, call.vocab, accumulate, of);
+          }
+          if (of_b.data == nullptr) return;
+          LOGPJIT_UNROLL
+          for (int i = 0; i < kGroup; ++i) {
+            of[i] = through_cap<kSoftcap>(
+                gradient_of_b(x[i], y[i], row, scale_a, scale_b), y[i],
+                scale_b);
+          }
+          of_b.store(first, call.vocab, accumulate, of);
+        });
   }
 };
 

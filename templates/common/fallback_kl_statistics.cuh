@@ -6,6 +6,7 @@
 
 namespace logpjit::device {
 
+template <bool kSoftcap>
 struct FallbackKlStatistics {
   const FallbackCall& call;
   const KlStatisticsArguments& args;
@@ -17,9 +18,8 @@ struct FallbackKlStatistics {
     RowScale scale;
     float max;
 
-    LOGPJIT_DEVICE void load(i64 first, i64 vocab, float (&x)[kGroup]) const {
-      row.load(first, vocab, x);
-      for (int i = 0; i < kGroup; ++i) x[i] = capped<true>(x[i], scale);
+    LOGPJIT_DEVICE float cap(float x) const {
+      return capped<kSoftcap>(x, scale);
     }
     /// Base-2 exponent of a capped logit about the maximum.
     LOGPJIT_DEVICE float exponent(float x) const {
@@ -54,22 +54,20 @@ struct FallbackKlStatistics {
                               const FallbackPlace& place) const {
     return {any_type_row(side.logits, dtype,
                          element_offset(side.rows, place.storage)),
-            row_scale<true, true>(side.transform, place.position), 0.0f};
+            row_scale<true, kSoftcap>(side.transform, place.position), 0.0f};
   }
 
   LOGPJIT_DEVICE void find_maxima(Side& a, Side& b) const {
     float maxima[2] = {-infinity(), -infinity()};
-    for_each_group(call.vocab, thread, [&](i64 first) {
-      float x[kGroup];
-      float y[kGroup];
-      a.load(first, call.vocab, x);
-      b.load(first, call.vocab, y);
-      for (int i = 0; i < kGroup; ++i) {
-        maxima[0] = max_nan(maxima[0], x[i]);
-        maxima[1] = max_nan(maxima[1], y[i]);
-      }
-    });
-    fold_block(maxima, shared_memory<float>(0), thread,
+    for_each_pair(a.row, b.row, call.vocab, thread,
+                  [&](i64, const float(&x)[kGroup], const float(&y)[kGroup]) {
+                    LOGPJIT_UNROLL
+                    for (int i = 0; i < kGroup; ++i) {
+                      maxima[0] = max_nan(maxima[0], a.cap(x[i]));
+                      maxima[1] = max_nan(maxima[1], b.cap(y[i]));
+                    }
+                  });
+    fold_block(maxima, thread,
                [](int, float p, float q) { return max_nan(p, q); });
     a.max = maxima[0];
     b.max = maxima[1];
@@ -82,29 +80,34 @@ struct FallbackKlStatistics {
     CarriedSum of_a;
     CarriedSum of_b;
     CarriedSum cross;
-    float mismatch = 0.0f;
-    for_each_group(call.vocab, thread, [&](i64 first) {
-      float x[kGroup];
-      float y[kGroup];
-      a.load(first, call.vocab, x);
-      b.load(first, call.vocab, y);
-      for (int i = 0; i < kGroup; ++i) {
-        const float exponent_a = a.exponent(x[i]);
-        const float exponent_b = b.exponent(y[i]);
-        const float term = exp2_approx(exponent_a);
-        of_a.add(term);
-        of_b.add(exp2_approx(exponent_b));
-        const bool masked = y[i] == -infinity();
-        if (masked && x[i] > -infinity()) mismatch = 1.0f;
-        if (term > 0.0f && !masked) cross.add(term * (exponent_a - exponent_b));
-      }
-    });
-    sums[0] = of_a.sum;
-    sums[1] = of_b.sum;
-    sums[2] = cross.sum;
-    sums[3] = mismatch;
-    fold_block(sums, shared_memory<float>(0), thread,
-               [](int, float p, float q) { return p + q; });
+    double mismatch = 0.0;
+    for_each_pair(a.row, b.row, call.vocab, thread,
+                  [&](i64, const float(&x)[kGroup], const float(&y)[kGroup]) {
+                    float terms_a[kGroup];
+                    float terms_b[kGroup];
+                    float crossed[kGroup];
+                    LOGPJIT_UNROLL
+                    for (int i = 0; i < kGroup; ++i) {
+                      const float capped_a = a.cap(x[i]);
+                      const float capped_b = b.cap(y[i]);
+                      const float exponent_a = a.exponent(capped_a);
+                      const float exponent_b = b.exponent(capped_b);
+                      terms_a[i] = exp2_approx(exponent_a);
+                      terms_b[i] = exp2_approx(exponent_b);
+                      const bool masked = capped_b == -infinity();
+                      if (masked && capped_a > -infinity()) mismatch = 1.0;
+                      crossed[i] = terms_a[i] > 0.0f && !masked
+                                       ? terms_a[i] * (exponent_a - exponent_b)
+                                       : 0.0f;
+                    }
+                    of_a.add(sum_of_group(terms_a));
+                    of_b.add(sum_of_group(terms_b));
+                    cross.add(sum_of_group(crossed));
+                  });
+    double all[4] = {of_a.value(), of_b.value(), cross.value(), mismatch};
+    fold_block(all, thread, [](int, double p, double q) { return p + q; });
+    LOGPJIT_UNROLL
+    for (int i = 0; i < 4; ++i) sums[i] = static_cast<float>(all[i]);
   }
 
   LOGPJIT_DEVICE void write(i64 n, float kl, float max_a, float sum_a,

@@ -35,16 +35,42 @@ struct TypedRow {
     }
   }
 
-  /// Rounds once; adds to what is there when accumulating.
-  LOGPJIT_DEVICE static void store(void* row, i64 first, i64 vocab,
-                                   bool accumulate, float (&x)[kGroup]) {
-    T* to = static_cast<T*>(row) + first;
-    if (accumulate) {
-      float old[kGroup];
-      load(row, first, vocab, old);
+  /// `kCount` whole groups, `step` columns apart: all are loaded before one is
+  /// unpacked.
+  template <int kCount>
+  LOGPJIT_DEVICE static void load_groups(const void* row, i64 first, i64 step,
+                                         float (&x)[kCount][kGroup]) {
+    const T* from = static_cast<const T*>(row) + first;
+    if (is_word_aligned(from)) {
+      Word raw[kCount][kGroupWords<T>];
       LOGPJIT_UNROLL
-      for (int i = 0; i < kGroup; ++i) x[i] = old[i] + x[i];
+      for (int g = 0; g < kCount; ++g) {
+        LOGPJIT_UNROLL
+        for (int w = 0; w < kGroupWords<T>; ++w) {
+          raw[g][w] = reinterpret_cast<const Word*>(from + g * step)[w];
+        }
+      }
+      LOGPJIT_UNROLL
+      for (int g = 0; g < kCount; ++g) {
+        LOGPJIT_UNROLL
+        for (int i = 0; i < kGroup; ++i) {
+          x[g][i] =
+              element<T>(raw[g][i / kWordElements<T>], i % kWordElements<T>);
+        }
+      }
+      return;
     }
+    LOGPJIT_UNROLL
+    for (int g = 0; g < kCount; ++g) {
+      LOGPJIT_UNROLL
+      for (int i = 0; i < kGroup; ++i) x[g][i] = widen(from[g * step + i]);
+    }
+  }
+
+  /// Rounds once.
+  LOGPJIT_DEVICE static void store(void* row, i64 first, i64 vocab,
+                                   const float (&x)[kGroup]) {
+    T* to = static_cast<T*>(row) + first;
     if (first + kGroup <= vocab && is_word_aligned(to)) {
       LOGPJIT_UNROLL
       for (int w = 0; w < kGroupWords<T>; ++w) {
@@ -80,10 +106,24 @@ struct AnyTypeRow {
     with_float_type(
         dtype, [&]<typename T>() { TypedRow<T>::load(data, first, vocab, x); });
   }
+  template <int kCount>
+  LOGPJIT_DEVICE void load_groups(i64 first, i64 step,
+                                  float (&x)[kCount][kGroup]) const {
+    with_float_type(dtype, [&]<typename T>() {
+      TypedRow<T>::load_groups(data, first, step, x);
+    });
+  }
+  /// Rounds once; adds to what is there when accumulating.
   LOGPJIT_DEVICE void store(i64 first, i64 vocab, bool accumulate,
                             float (&x)[kGroup]) const {
+    if (accumulate) {
+      float old[kGroup];
+      load(first, vocab, old);
+      LOGPJIT_UNROLL
+      for (int i = 0; i < kGroup; ++i) x[i] = old[i] + x[i];
+    }
     with_float_type(dtype, [&]<typename T>() {
-      TypedRow<T>::store(data, first, vocab, accumulate, x);
+      TypedRow<T>::store(data, first, vocab, x);
     });
   }
   LOGPJIT_DEVICE float at(i64 column) const {

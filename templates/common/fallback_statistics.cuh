@@ -6,6 +6,9 @@
 
 namespace logpjit::device {
 
+/// `kHeavy`: more than the maximum and the sum is wanted. Both forms give the
+/// same bits of those.
+template <bool kSoftcap, bool kHeavy>
 struct FallbackStatistics {
   const FallbackCall& call;
   const RowStatisticsArguments& args;
@@ -25,7 +28,7 @@ struct FallbackStatistics {
       return;
     }
     const RowScale scale =
-        row_scale<true, true>(args.transform, place.position);
+        row_scale<true, kSoftcap>(args.transform, place.position);
     const AnyTypeRow row = any_type_row(
         args.logits, call.logits, element_offset(args.rows, place.storage));
     const float max = find_max(row, scale);
@@ -50,7 +53,7 @@ struct FallbackStatistics {
     for (i64 k = thread; k < args.ids_per_row; k += kFallbackBlock) {
       if (is_live_id(id_of(place, k))) live[0] = 1.0f;
     }
-    fold_block(live, shared_memory<float>(0), thread,
+    fold_block(live, thread,
                [](int, float a, float b) { return max_number(a, b); });
     return live[0] != 0.0f;
   }
@@ -58,14 +61,14 @@ struct FallbackStatistics {
   LOGPJIT_DEVICE float find_max(const AnyTypeRow& row,
                                 const RowScale& scale) const {
     float max[1] = {-infinity()};
-    for_each_group(call.vocab, thread, [&](i64 first) {
-      float x[kGroup];
-      row.load(first, call.vocab, x);
-      for (int i = 0; i < kGroup; ++i) {
-        max[0] = max_nan(max[0], capped<true>(x[i], scale));
-      }
-    });
-    fold_block(max, shared_memory<float>(0), thread,
+    for_each_group<kSoftcap ? 1 : 2>(
+        row, call.vocab, thread, [&](i64, const float(&x)[kGroup]) {
+          LOGPJIT_UNROLL
+          for (int i = 0; i < kGroup; ++i) {
+            max[0] = max_nan(max[0], capped<kSoftcap>(x[i], scale));
+          }
+        });
+    fold_block(max, thread,
                [](int, float a, float b) { return max_nan(a, b); });
     return max[0];
   }
@@ -75,31 +78,46 @@ struct FallbackStatistics {
     CarriedSum sum;
     CarriedSum weight;
     CarriedSum square;
-    u32 column = 0xffffffffu;
-    for_each_group(call.vocab, thread, [&](i64 first) {
-      float x[kGroup];
-      row.load(first, call.vocab, x);
-      for (int i = 0; i < kGroup; ++i) {
-        const float logit = capped<true>(x[i], scale);
-        if (logit == max && column == 0xffffffffu) {
-          column = static_cast<u32>(first + i);
-        }
-        // Finite where the term is 0, so that products with it are 0.
-        const float exponent =
-            max_number((logit - max) * scale.to_log2, -512.0f);
-        const float term = exp2_approx(exponent);
-        sum.add(term);
-        weight.add(term * exponent);
-        square.add(term * term);
-      }
-    });
-    float all[4] = {sum.sum, weight.sum, square.sum, float_of(column)};
-    fold_block(all, shared_memory<float>(0), thread,
-               [](int i, float a, float b) {
-                 if (i < 3) return a + b;
-                 return bits_of(a) < bits_of(b) ? a : b;
-               });
-    return {all[0], all[1], all[2], static_cast<i64>(bits_of(all[3]))};
+    double column = 0x1p62;
+    for_each_group<kHeavy ? 1 : 2>(
+        row, call.vocab, thread, [&](i64 first, const float(&x)[kGroup]) {
+          float terms[kGroup];
+          float weights[kGroup];
+          float squares[kGroup];
+          LOGPJIT_UNROLL
+          for (int i = 0; i < kGroup; ++i) {
+            const float logit = capped<kSoftcap>(x[i], scale);
+            // Finite where the term is 0, so that products with it
+            // are 0.
+            const float exponent =
+                max_number((logit - max) * scale.to_log2, -512.0f);
+            terms[i] = exp2_approx(exponent);
+            if constexpr (kHeavy) {
+              weights[i] = terms[i] * exponent;
+              squares[i] = terms[i] * terms[i];
+              const auto here = static_cast<double>(first + i);
+              if (logit == max && here < column) column = here;
+            }
+          }
+          sum.add(sum_of_group(terms));
+          if constexpr (kHeavy) {
+            weight.add(sum_of_group(weights));
+            square.add(sum_of_group(squares));
+          }
+        });
+    if constexpr (!kHeavy) {
+      double all[1] = {sum.value()};
+      fold_block(all, thread, [](int, double a, double b) { return a + b; });
+      return {static_cast<float>(all[0]), 0.0f, 0.0f, -1};
+    } else {
+      double all[4] = {sum.value(), weight.value(), square.value(), column};
+      fold_block(all, thread, [](int i, double a, double b) {
+        if (i < 3) return a + b;
+        return a < b ? a : b;
+      });
+      return {static_cast<float>(all[0]), static_cast<float>(all[1]),
+              static_cast<float>(all[2]), static_cast<i64>(all[3])};
+    }
   }
 
   LOGPJIT_DEVICE void write_values(i64 n, float max, const Sums& sums,
@@ -129,7 +147,7 @@ struct FallbackStatistics {
       const i64 id = id_of(place, k);
       float value = 0.0f;
       if (is_live_id(id)) {
-        const float logit = capped<true>(row.at(id), scale);
+        const float logit = capped<kSoftcap>(row.at(id), scale);
         value = is_undefined(max) ? not_a_number()
                                   : log_probability(logit, max, log_sum, scale);
       } else {

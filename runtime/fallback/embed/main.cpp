@@ -56,12 +56,14 @@ cache::Image for_older_drivers(cache::Image image) {
 /// Why there is none; empty when all are built.
 std::string build_cuda(const std::string& nvrtc,
                        std::vector<BuiltImage>& images) {
-  const std::string target(kFallbackCudaTarget);
   try {
     cuda::NvrtcCompiler compiler(nvrtc, {});
-    for (const std::string_view kernel : kFallbackKernels) {
-      images.push_back({std::string(kernel), target,
-                        for_older_drivers(build(compiler, kernel, target))});
+    for (const FallbackCudaTarget& made_for : kFallbackCudaTargets) {
+      const std::string target(made_for.name);
+      for (const std::string_view kernel : kFallbackKernels) {
+        images.push_back({std::string(kernel), target,
+                          for_older_drivers(build(compiler, kernel, target))});
+      }
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnavailable) throw;
