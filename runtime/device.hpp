@@ -110,7 +110,6 @@ class Device {
   /// Whether the work before the mark is done; never waits. A failure of that
   /// work is Error{kDriver}.
   virtual bool reached(const Event& /*event*/) { return true; }
-  virtual bool capturing(CUstream_st* /*stream*/) { return false; }
   /// Host memory that `copy` and kernels can use.
   virtual std::unique_ptr<Buffer> allocate_host(std::size_t bytes) {
     return allocate(bytes);

@@ -155,7 +155,7 @@ void ShardGroup::forward(const Call& call, const Workspace& given,
     refusal = std::current_exception();
   }
   collective_.poll();
-  const bool compare = options_.compare_calls && !device_.capturing(stream);
+  const bool compare = options_.compare_calls && !device_.is_capturing(stream);
   if (!compare && refusal) std::rethrow_exception(refusal);
   if (compare)
     send_card(refusal ? card_of(refusal) : card_of(shard->signature));

@@ -240,16 +240,6 @@ bool CudaDevice::reached(const Event& event) {
   return true;
 }
 
-bool CudaDevice::capturing(CUstream_st* stream) {
-  // The legacy default stream cannot be captured, nor asked during a capture.
-  if (stream == nullptr) return false;
-  const CurrentContext current(context_);
-  int status = 0;
-  driver_.check(driver_.stream_is_capturing(stream, &status),
-                "cuStreamIsCapturing");
-  return status != 0;
-}
-
 std::unique_ptr<Buffer> CudaDevice::allocate_host(std::size_t bytes) {
   const CurrentContext current(context_);
   return std::make_unique<CudaHostBuffer>(driver_, context_, bytes);

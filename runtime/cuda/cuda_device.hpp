@@ -35,7 +35,6 @@ class CudaDevice final : public Device {
   void mark(Event& event, CUstream_st* stream) override;
   void wait_for(CUstream_st* stream, const Event& event) override;
   bool reached(const Event& event) override;
-  bool capturing(CUstream_st* stream) override;
   std::unique_ptr<Buffer> allocate_host(std::size_t bytes) override;
   void bind_thread() override;
   CUstream_st* make_stream() override;

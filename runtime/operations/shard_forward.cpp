@@ -90,8 +90,8 @@ RowShard::RowShard(Runtime& runtime, const RowForward& call,
            .global_vocab = statistics.global_vocab,
            .segments = segments};
   if (rows == 0) return;
-  engine_.program(statistics);
-  engine_.program(merge);
+  engine_.program(statistics, nullptr);
+  engine_.program(merge, nullptr);
 }
 
 void RowShard::launch_statistics(RowBlock block, const ShardBuffers& buffers,
@@ -102,7 +102,7 @@ void RowShard::launch_statistics(RowBlock block, const ShardBuffers& buffers,
       .partials = buffers.partials,
       .words =
           words_per_row > 0 ? static_cast<unsigned*>(buffers.words) : nullptr};
-  engine_.program(statistics).launch(block.count, stream, arguments);
+  engine_.program(statistics, stream).launch(block.count, stream, arguments);
 }
 
 void RowShard::launch_merge(RowBlock block, const ShardBuffers& buffers,
@@ -116,7 +116,7 @@ void RowShard::launch_merge(RowBlock block, const ShardBuffers& buffers,
       .words =
           words_per_row > 0 ? static_cast<unsigned*>(buffers.words) : nullptr,
       .disagreement = static_cast<unsigned*>(buffers.disagreement)};
-  engine_.program(merge).launch(merge_blocks(block.count), stream, arguments);
+  engine_.program(merge, stream).launch(merge_blocks(block.count), stream, arguments);
 }
 
 }  // namespace runtime

@@ -32,7 +32,7 @@ void launch_rows(Runtime& runtime, runtime::RowGradientCall& made,
   const device::ShardGradientArguments arguments{
       .values = made.arguments, .begin = live.begin, .end = live.end};
   if (made.space.rows() == 0) return;
-  runtime.engine().program(made.spec).launch(made.space.rows(), stream,
+  runtime.engine().program(made.spec, stream).launch(made.space.rows(), stream,
                                              arguments);
 }
 

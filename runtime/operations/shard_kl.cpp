@@ -81,15 +81,15 @@ KlShard::KlShard(Runtime& runtime, const KlForward& call,
            .global_vocab = statistics.global_vocab,
            .segments = segments};
   if (rows == 0) return;
-  engine_.program(statistics);
-  engine_.program(merge);
+  engine_.program(statistics, nullptr);
+  engine_.program(merge, nullptr);
 }
 
 void KlShard::launch_statistics(RowBlock block, const ShardBuffers& buffers,
                                 CUstream_st* stream) const {
   const device::ShardKlStatisticsArguments arguments{
       .values = values_, .shard = of(block), .partials = buffers.partials};
-  engine_.program(statistics).launch(block.count, stream, arguments);
+  engine_.program(statistics, stream).launch(block.count, stream, arguments);
 }
 
 void KlShard::launch_merge(RowBlock block, const ShardBuffers& buffers,
@@ -101,7 +101,7 @@ void KlShard::launch_merge(RowBlock block, const ShardBuffers& buffers,
       .ranks = ranks,
       .rank_bytes = static_cast<long long>(partial_bytes(block.count)),
       .disagreement = static_cast<unsigned*>(buffers.disagreement)};
-  engine_.program(merge).launch(merge_blocks(block.count), stream, arguments);
+  engine_.program(merge, stream).launch(merge_blocks(block.count), stream, arguments);
 }
 
 }  // namespace runtime

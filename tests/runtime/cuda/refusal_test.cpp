@@ -77,7 +77,7 @@ class Process {
   Engine& engine() { return *engine_; }
   FakeCompiler& compiler() { return *compiler_; }
   void launch(const KernelSpec& spec = spec_of()) {
-    engine_->program(spec).launch(1, nullptr, 0);
+    engine_->program(spec, nullptr).launch(1, nullptr, 0);
   }
   std::uint64_t rejected() { return engine_->counters().rejected; }
 
@@ -203,7 +203,7 @@ TEST_F(Refusal, ARefusalWhereCompilingIsOffListsTheKey) {
   options.never_compile = true;
   Engine engine(options, std::make_unique<CudaDevice>(driver(), 0),
                 std::make_unique<FakeCompiler>());
-  EXPECT_THAT(failure_of([&] { engine.program(spec_of()); }),
+  EXPECT_THAT(failure_of([&] { engine.program(spec_of(), nullptr); }),
               AllOf(HasSubstr("not_cached: "), HasSubstr("spec: ")));
 }
 
