@@ -30,10 +30,9 @@ bool is_measurement(const Timing& timing) {
 bool is_tie(const Timing& a, const Timing& b, double band) {
   const Timing& fast = a.median_ms <= b.median_ms ? a : b;
   const Timing& slow = a.median_ms <= b.median_ms ? b : a;
-  // Half an interquartile range beyond the quartiles: for noise as it is found,
-  // twice as wide as two medians of it are likely to lie apart.
-  const double reach =
-      (fast.high_ms - fast.low_ms + slow.high_ms - slow.low_ms) / 2;
+  // An interquartile range beyond the quartiles: for noise as it is found, a
+  // few times as wide as two medians of it are likely to lie apart.
+  const double reach = fast.high_ms - fast.low_ms + slow.high_ms - slow.low_ms;
   return slow.median_ms <= fast.median_ms * (1 + band) ||
          slow.low_ms <= fast.high_ms + reach;
 }

@@ -40,8 +40,8 @@ struct Selection {
 bool is_measurement(const Timing& timing);
 
 /// Whether the two cannot be told apart: medians within the band, or spreads
-/// that overlap: from half an interquartile range below the first quartile to
-/// as much above the third.
+/// that overlap: from an interquartile range below the first quartile to as
+/// much above the third.
 bool is_tie(const Timing& a, const Timing& b, double band);
 
 /// The winner among `timings`; place 0 is the default, the others in the order
