@@ -90,8 +90,7 @@ CudaHostBuffer::CudaHostBuffer(const Driver& driver,
 }
 
 CudaHostBuffer::~CudaHostBuffer() {
-  const CurrentContext current(context_);
-  driver_.mem_free_host(data_);
+  try_in_context(context_, [&] { driver_.mem_free_host(data_); });
 }
 
 CudaEvent::CudaEvent(const Driver& driver, const PrimaryContext& context)

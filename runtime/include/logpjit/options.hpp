@@ -71,9 +71,9 @@ struct LOGPJIT_API Options {
   /// LOGPJIT_COMPILE=never, LOGPJIT_FALLBACK=never|always, LOGPJIT_CACHE=off,
   /// LOGPJIT_CACHE_MAX_BYTES, LOGPJIT_CACHE_MAX_ENTRIES, LOGPJIT_DRIVER,
   /// LOGPJIT_NVRTC, LOGPJIT_NCCL, LOGPJIT_HOST_COMPILER, LOGPJIT_CPU_THREADS,
-  /// LOGPJIT_RECORD_MISSES,
-  /// LD_LIBRARY_PATH (library folders); the cache directory falls back
-  /// to $XDG_CACHE_HOME/logpjit, then $HOME/.cache/logpjit, then memory only.
+  /// LOGPJIT_RECORD_MISSES, LD_LIBRARY_PATH (library folders); the cache
+  /// directory falls back to $XDG_CACHE_HOME/logpjit, then
+  /// $HOME/.cache/logpjit, then memory only.
   /// Relative or unusable directories are passed over with a log line. Any
   /// other value of LOGPJIT_COMPILE, LOGPJIT_FALLBACK or LOGPJIT_CACHE, and a
   /// LOGPJIT_CPU_THREADS or limit that is no number in range, is
