@@ -252,18 +252,22 @@ FAKE CUresult cuMemFree_v2(CUdeviceptr pointer) {
 FAKE_SUCCESS(cuMemGetInfo_v2, (std::size_t*, std::size_t*))
 FAKE_SUCCESS(cuMemcpyHtoD_v2, (CUdeviceptr, const void*, std::size_t))
 FAKE_SUCCESS(cuMemcpyDtoH_v2, (void*, CUdeviceptr, std::size_t))
-FAKE_SUCCESS(cuMemcpyDtoDAsync_v2,
+FAKE_SUCCESS(cuMemcpyAsync,
              (CUdeviceptr, CUdeviceptr, std::size_t, CUstream_st*))
+FAKE_SUCCESS(cuMemHostAlloc, (void**, std::size_t, unsigned))
+FAKE_SUCCESS(cuMemFreeHost, (void*))
 FAKE_SUCCESS(cuMemsetD8_v2, (CUdeviceptr, unsigned char, std::size_t))
 FAKE_SUCCESS(cuStreamCreate, (CUstream_st**, unsigned))
 FAKE_SUCCESS(cuStreamDestroy_v2, (CUstream_st*))
 FAKE_SUCCESS(cuStreamSynchronize, (CUstream_st*))
+FAKE_SUCCESS(cuStreamWaitEvent, (CUstream_st*, CUevent_st*, unsigned))
 FAKE_SUCCESS(cuStreamBeginCapture_v2, (CUstream_st*, int))
 FAKE_SUCCESS(cuStreamEndCapture, (CUstream_st*, CUgraph_st**))
 FAKE_SUCCESS(cuStreamIsCapturing, (CUstream_st*, int*))
 FAKE_SUCCESS(cuEventCreate, (CUevent_st**, unsigned))
 FAKE_SUCCESS(cuEventDestroy_v2, (CUevent_st*))
 FAKE_SUCCESS(cuEventRecord, (CUevent_st*, CUstream_st*))
+FAKE_SUCCESS(cuEventQuery, (CUevent_st*))
 FAKE_SUCCESS(cuEventSynchronize, (CUevent_st*))
 FAKE_SUCCESS(cuEventElapsedTime, (float*, CUevent_st*, CUevent_st*))
 FAKE_SUCCESS(cuGraphInstantiateWithFlags,
