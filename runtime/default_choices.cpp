@@ -91,7 +91,10 @@ bool is_newer(const DeviceInfo& device) { return device.major >= 10; }
 /// Shards are never split over clusters.
 std::vector<RowChoice> shard_choices(const KernelSpec& spec,
                                      const DeviceInfo&) {
-  return {{.config = statistics_config(spec)}};
+  constexpr int kBlock = 256;
+  constexpr int kMore = 20;  // registers for the record and the ids it owns
+  const int blocks = blocks_with(statistics_registers(spec) + kMore, kBlock);
+  return {{.config = block_config(kBlock, std::min(blocks, 4), 1)}};
 }
 std::vector<RowChoice> merge_choices(const KernelSpec&, const DeviceInfo&) {
   return {{.config = {}}};

@@ -87,6 +87,10 @@ std::string gigabytes(std::int64_t bytes) {
 /// Why the device cannot run the case; empty when it can.
 std::string missing(Runtime& runtime, const Case& one,
                     const VerifyOptions& options) {
+  if (!one.shards.empty() &&
+      runtime.engine().options().fallback == FallbackUse::kAlways) {
+    return "the fallback has no operations over shards";
+  }
   const std::int64_t logits = one.rows() * one.columns();
   if (options.most_logits > 0 && logits > options.most_logits) {
     return fmt::format("has {} logits, too many for this device in good time",
