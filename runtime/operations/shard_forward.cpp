@@ -116,7 +116,8 @@ void RowShard::launch_merge(RowBlock block, const ShardBuffers& buffers,
       .words =
           words_per_row > 0 ? static_cast<unsigned*>(buffers.words) : nullptr,
       .disagreement = static_cast<unsigned*>(buffers.disagreement)};
-  engine_.program(merge, stream).launch(merge_blocks(block.count), stream, arguments);
+  engine_.program(merge, stream)
+      .launch(merge_blocks(block.count), stream, arguments);
 }
 
 }  // namespace runtime

@@ -32,8 +32,9 @@ void launch_rows(Runtime& runtime, runtime::RowGradientCall& made,
   const device::ShardGradientArguments arguments{
       .values = made.arguments, .begin = live.begin, .end = live.end};
   if (made.space.rows() == 0) return;
-  runtime.engine().program(made.spec, stream).launch(made.space.rows(), stream,
-                                             arguments);
+  runtime.engine()
+      .program(made.spec, stream)
+      .launch(made.space.rows(), stream, arguments);
 }
 
 /// A rank that holds padding alone: zeros, whatever the other members say.

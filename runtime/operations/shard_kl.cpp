@@ -101,7 +101,8 @@ void KlShard::launch_merge(RowBlock block, const ShardBuffers& buffers,
       .ranks = ranks,
       .rank_bytes = static_cast<long long>(partial_bytes(block.count)),
       .disagreement = static_cast<unsigned*>(buffers.disagreement)};
-  engine_.program(merge, stream).launch(merge_blocks(block.count), stream, arguments);
+  engine_.program(merge, stream)
+      .launch(merge_blocks(block.count), stream, arguments);
 }
 
 }  // namespace runtime
