@@ -29,7 +29,7 @@ _PLACES = {
     "selective_log_softmax": "drop_ins",
 }
 
-_MODULES = ("drop_ins",)
+_MODULES = ("drop_ins", "vocab_parallel")
 __all__ = sorted([*_PLACES, *_MODULES, "__version__"])
 
 

@@ -80,6 +80,14 @@ def _declare(library):
         "forward_with_grad": (pointer, text, text, pointer),
         "kl_forward": (pointer, text, pointer),
         "kl_backward": (pointer, text, pointer),
+        "shards_create": (
+            pointer,
+            pointer,
+            ctypes.c_int32,
+            ctypes.c_int64,
+            ctypes.POINTER(pointer),
+        ),
+        **_shard_functions(pointer, text),
         "prepare": (pointer, ctypes.POINTER(text), ctypes.c_size_t),
         "kernel_create": (pointer, text, text, ctypes.POINTER(pointer)),
         "kernel_config": (
@@ -95,6 +103,16 @@ def _declare(library):
         function.restype = ctypes.c_int
     library.logpjit_kernel_destroy.argtypes = (pointer,)
     library.logpjit_kernel_destroy.restype = None
+
+
+def _shard_functions(pointer, text):
+    made = {}
+    for kind in ("row", "kl"):
+        made[f"shard_{kind}_sizes"] = (pointer, text, text, pointer)
+        made[f"shard_{kind}_gradient"] = (pointer, text, text, pointer)
+        for step in ("statistics", "merge"):
+            made[f"shard_{kind}_{step}"] = (pointer, text, text, text, pointer)
+    return made
 
 
 def library():

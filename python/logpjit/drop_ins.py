@@ -46,22 +46,26 @@ def cross_entropy_loss(
     process_group=None,
 ):
     """flash-attn's Triton cross entropy: (losses, z_losses), both [N] fp32, for
-    logits [N, V]; z_losses (already part of the losses) have no gradient.
-    `precomputed_lse` is not needed and not read. Smoothing
+    logits [N, V]; z_losses (already part of the losses) have no gradient. With
+    `process_group` each rank holds an equal slice of the vocabulary, and labels
+    are of the whole. `precomputed_lse` is not needed and not read. Smoothing
     costs one more read of the logits and, in the backward, one more write."""
     if not logit_scale > 0:
         raise ValueError(f"logit_scale: {logit_scale} is not above 0")
+    options = {"temperature": 1.0 / logit_scale, "ignore_index": ignore_index}
     if process_group is not None:
-        raise ValueError("process_group: a sharded vocabulary is not supported")
-    options = {
-        "temperature": 1.0 / logit_scale,
-        "ignore_index": ignore_index,
-        "in_place": inplace_backward and not label_smoothing,
-    }
+        if label_smoothing:
+            raise ValueError("label_smoothing: not possible with process_group")
+        from .vocab_parallel import row_values as values_of
+
+        options["group"] = process_group
+    else:
+        values_of = row_values
+        options["in_place"] = inplace_backward and not label_smoothing
     if not label_smoothing and not lse_square_scale:
-        losses = -logprobs(logits, labels, **options)
+        losses = -values_of(logits, labels, outputs=("logp",), **options).logp
         return losses, losses.new_zeros(losses.shape)
-    found = row_values(logits, labels, outputs=("logp", "lse"), **options)
+    found = values_of(logits, labels, outputs=("logp", "lse"), **options)
     losses = -found.logp
     if label_smoothing:
         import torch

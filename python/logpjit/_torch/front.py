@@ -29,14 +29,19 @@ def _check_tensor(tensor, name, dtypes, device):
         )
 
 
-def _check_logits(logits, name, device):
+def check_logits(logits, name, device, most_dimensions=64, least_columns=1):
     _check_tensor(logits, name, _FLOATS, device)
     dimensions = logits.dim()
     if dimensions < 2:
         raise ValueError(f"{name}: shape {list(logits.shape)} is not [..., V]")
     length = logits.shape[-1]
-    if length == 0:
+    if length < least_columns:
         raise ValueError(f"{name}: V is 0")
+    if dimensions > most_dimensions:
+        raise ValueError(
+            f"{name}: shape {list(logits.shape)} has more than "
+            f"{most_dimensions} dimensions: flatten the leading ones"
+        )
     if length > 1 and logits.stride(-1) != 1:
         raise ValueError(
             f"{name}: stride {logits.stride(-1)} along the vocabulary: rows "
@@ -52,7 +57,7 @@ def _check_logits(logits, name, device):
             ) from None
 
 
-def _check_ids(ids, logits, leading, ignore_index, columns):
+def check_ids(ids, logits, leading, ignore_index, columns):
     _check_tensor(ids, "ids", (torch.int64, torch.int32), logits.device)
     _arguments.check_ids_shape(ids.shape, leading)
     if logits.dim() > 3:
@@ -69,7 +74,7 @@ def _check_index(row_index, logits):
     return row_index.contiguous()
 
 
-def _temperature(value, leading, device, name="temperature"):
+def check_temperature(value, leading, device, name="temperature"):
     """(scalar, tensor per row or None)."""
     if isinstance(value, float):
         return value, None
@@ -87,7 +92,7 @@ def _temperature(value, leading, device, name="temperature"):
 def _check_accumulate(accumulate, logits, in_place):
     if accumulate is None:
         return
-    _check_logits(accumulate, "accumulate", logits.device)
+    check_logits(accumulate, "accumulate", logits.device)
     _check_tensor(accumulate, "accumulate", (logits.dtype,), logits.device)
     _arguments.check_shape(accumulate.shape, logits.shape, "accumulate")
     if in_place:
@@ -98,7 +103,7 @@ def _check_accumulate(accumulate, logits, in_place):
 
 def _prepared(logits, ids, terms, temperature, softcap, ignore, vocab, index):
     """(ids, row_index, temperatures, options), all checked."""
-    _check_logits(logits, "logits", logits.device)
+    check_logits(logits, "logits", logits.device)
     if index is not None:
         index = _check_index(index, logits)
     leading = _arguments.leading_shape(logits.shape, index)
@@ -106,9 +111,9 @@ def _prepared(logits, ids, terms, temperature, softcap, ignore, vocab, index):
     columns = length if vocab is None else _arguments.columns_of(vocab, length)
     trailing = 0
     if ids is not None:
-        ids = _check_ids(ids, logits, leading, ignore, columns)
+        ids = check_ids(ids, logits, leading, ignore, columns)
         trailing = ids.dim() - len(leading)
-    scalar, temperatures = _temperature(temperature, leading, logits.device)
+    scalar, temperatures = check_temperature(temperature, leading, logits.device)
     if not isinstance(softcap, float):
         softcap = _arguments.number(softcap, "softcap")
     options = RowOptions(terms, scalar, softcap, columns, trailing)
@@ -278,8 +283,8 @@ def kl(
     if not _is_compiling() and type(student) not in _PLAIN:
         student, teacher = wrappers.unwrap(student, teacher, "teacher")
     device = student.device
-    _check_logits(student, "student", device)
-    _check_logits(teacher, "teacher", device)
+    check_logits(student, "student", device)
+    check_logits(teacher, "teacher", device)
     if vocab is None:
         _arguments.check_shape(teacher.shape, student.shape, "teacher")
     _arguments.check_shape(teacher.shape[:-1], student.shape[:-1], "teacher")
@@ -288,8 +293,8 @@ def kl(
     leading = _arguments.leading_shape(student.shape, row_index)
     columns = _arguments.columns_of(vocab, student.shape[-1])
     _arguments.columns_of(vocab, teacher.shape[-1])
-    scalar, per_row = _temperature(temperature, leading, device)
-    teacher_scalar, teacher_per_row = _temperature(
+    scalar, per_row = check_temperature(temperature, leading, device)
+    teacher_scalar, teacher_per_row = check_temperature(
         teacher_temperature, leading, device, "teacher_temperature"
     )
     options = KlOptions(

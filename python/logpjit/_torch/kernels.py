@@ -37,15 +37,15 @@ class Kernels:
 
     def __init__(self, kind, index):
         self.runtime = runtime(kind, index)
-        self._library = self.runtime.library
-        self._handle = self.runtime.handle
-        self._place = (kind, index)
+        self.library = self.runtime.library
+        self.handle = self.runtime.handle
+        self.place = (kind, index)
         self._cuda = kind == _structs.CUDA
 
-    def _stream(self):
-        return _raw_stream(self._place[1]) if self._cuda else None
+    def stream(self):
+        return _raw_stream(self.place[1]) if self._cuda else None
 
-    def _pack(self, tensor, trailing=0):
+    def pack(self, tensor, trailing=0):
         """`trailing` dimensions are kept apart from the leading ones, which
         become two at most."""
         if tensor is None:
@@ -57,7 +57,7 @@ class Kernels:
             DTYPES[tensor.dtype],
             tensor.shape,
             tensor.stride(),
-            *self._place,
+            *self.place,
         )
 
     def _saved(self, stats, row):
@@ -66,14 +66,14 @@ class Kernels:
         if row >= count:
             return _ABSENT
         place = stats.data_ptr() + 4 * length * row
-        return _vector(place, _FP32, length, *self._place)
+        return _vector(place, _FP32, length, *self.place)
 
-    def row_forward(
+    def row_forward_call(
         self, logits, ids, row_index, temperatures, options, values, stats
     ):
-        """Fills `values` (logp, entropy, lse, squares, argmax; None: not
-        wanted) and, unless None, the first two rows of `stats`."""
-        pack = self._pack
+        """Packed; `values` are logp, entropy, lse, squares and argmax, None: not
+        wanted, and the first two rows of `stats` are filled unless None."""
+        pack = self.pack
         logp, entropy, lse, squares, argmax = values
         trailing = options.trailing
         outputs = (
@@ -85,7 +85,7 @@ class Kernels:
             _ABSENT if stats is None else self._saved(stats, 0),
             _ABSENT if stats is None else self._saved(stats, 1),
         )
-        call = _structs.row_forward(
+        return _structs.row_forward(
             pack(logits, 1),
             pack(ids, trailing),
             pack(row_index),
@@ -95,13 +95,14 @@ class Kernels:
             pack(temperatures),
             outputs,
         )
-        status = self._library.logpjit_forward(
-            self._handle, call, self._stream()
-        )
-        if status:
-            check(status)
 
-    def row_backward(
+    def row_forward(self, *tensors):
+        call = self.row_forward_call(*tensors)
+        check(
+            self.library.logpjit_forward(self.handle, call, self.stream())
+        )
+
+    def row_backward_call(
         self,
         logits,
         ids,
@@ -111,12 +112,12 @@ class Kernels:
         stats,
         upstream,
         gradient,
-        accumulate,
-        in_place,
+        accumulate=False,
+        in_place=False,
     ):
-        """`stats` [k, N]: max, sum, then entropy and squares where their
+        """Packed. `stats` [k, N]: max, sum, then entropy and squares where their
         upstream is given. `upstream`: of logp, entropy, lse, squares."""
-        pack = self._pack
+        pack = self.pack
         trailing = options.trailing
         d_logp, d_entropy, d_lse, d_squares = upstream
         entropy_row, squares_row = options.saved_rows
@@ -126,7 +127,7 @@ class Kernels:
             _ABSENT if d_entropy is None else self._saved(stats, entropy_row),
             _ABSENT if d_squares is None else self._saved(stats, squares_row),
         )
-        call = _structs.row_backward(
+        return _structs.row_backward(
             pack(logits, 1),
             _ABSENT if d_logp is None else pack(ids, trailing),
             pack(row_index),
@@ -138,11 +139,12 @@ class Kernels:
             (pack(d_logp, trailing), pack(d_entropy), pack(d_lse), pack(d_squares)),
             _structs.gradient(pack(gradient, 1), accumulate, in_place),
         )
-        status = self._library.logpjit_backward(
-            self._handle, call, self._stream()
+
+    def row_backward(self, *tensors):
+        call = self.row_backward_call(*tensors)
+        check(
+            self.library.logpjit_backward(self.handle, call, self.stream())
         )
-        if status:
-            check(status)
 
     def row_with_grad(
         self,
@@ -158,36 +160,28 @@ class Kernels:
         accumulate,
         in_place,
     ):
-        pack = self._pack
-        trailing = options.trailing
-        outputs = (
-            pack(logp, trailing),
-            *[_ABSENT] * 4,
-            self._saved(stats, 0),
-            self._saved(stats, 1),
-        )
-        call = _structs.row_forward(
-            pack(logits, 1),
-            pack(ids, trailing),
-            pack(row_index),
-            options.vocab,
-            options.temperature,
-            options.softcap,
-            pack(temperatures),
-            outputs,
+        pack = self.pack
+        call = self.row_forward_call(
+            logits,
+            ids,
+            row_index,
+            temperatures,
+            options,
+            (logp, None, None, None, None),
+            stats,
         )
         packed = _structs.row_gradient(
-            (pack(upstream, trailing), _ABSENT, _ABSENT, _ABSENT),
+            (pack(upstream, options.trailing), _ABSENT, _ABSENT, _ABSENT),
             _structs.gradient(pack(gradient, 1), accumulate, in_place),
         )
         check(
-            self._library.logpjit_forward_with_grad(
-                self._handle, call, packed, self._stream()
+            self.library.logpjit_forward_with_grad(
+                self.handle, call, packed, self.stream()
             )
         )
 
     def _kl_inputs(self, student, teacher, row_index, temperatures, options):
-        pack = self._pack
+        pack = self.pack
         transforms = tuple(
             (scalar, cap, pack(rows))
             for scalar, cap, rows in zip(
@@ -203,10 +197,10 @@ class Kernels:
             options.reverse,
         )
 
-    def kl_forward(
+    def kl_forward_call(
         self, student, teacher, row_index, temperatures, options, value, stats
     ):
-        """`stats`: None or [5, N], whose last four rows are filled: maximum and
+        """Packed. `stats`: None or [5, N], whose last four rows are filled: maximum and
         sum of the student, then of the teacher."""
         inputs = self._kl_inputs(
             student, teacher, row_index, temperatures, options
@@ -214,12 +208,15 @@ class Kernels:
         rows = [_ABSENT] * 4
         if stats is not None:
             rows = [self._saved(stats, row) for row in range(1, 5)]
-        call = _structs.kl_forward(inputs, (self._pack(value), *rows))
+        return _structs.kl_forward(inputs, (self.pack(value), *rows))
+
+    def kl_forward(self, *tensors):
+        call = self.kl_forward_call(*tensors)
         check(
-            self._library.logpjit_kl_forward(self._handle, call, self._stream())
+            self.library.logpjit_kl_forward(self.handle, call, self.stream())
         )
 
-    def kl_backward(
+    def kl_backward_call(
         self,
         student,
         teacher,
@@ -230,17 +227,20 @@ class Kernels:
         upstream,
         gradients,
     ):
-        """`gradients`: of student and teacher, None: not wanted. `stats`: the
+        """Packed. `gradients`: of student and teacher, None: not wanted. `stats`: the
         value, then the forward's four."""
         inputs = self._kl_inputs(
             student, teacher, row_index, temperatures, options
         )
-        call = _structs.kl_backward(
+        return _structs.kl_backward(
             inputs,
             [self._saved(stats, row) for row in range(5)],
-            self._pack(upstream),
-            *[_structs.gradient(self._pack(made, 1)) for made in gradients],
+            self.pack(upstream),
+            *[_structs.gradient(self.pack(made, 1)) for made in gradients],
         )
+
+    def kl_backward(self, *tensors):
+        call = self.kl_backward_call(*tensors)
         check(
-            self._library.logpjit_kl_backward(self._handle, call, self._stream())
+            self.library.logpjit_kl_backward(self.handle, call, self.stream())
         )

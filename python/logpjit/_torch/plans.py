@@ -10,7 +10,7 @@ import struct
 import torch
 
 from .. import _structs
-from . import backends
+from . import backends, rows
 from .kernels import DTYPES, Kernels
 
 _MOST = 1000  # forms; variable sequence lengths make many
@@ -104,7 +104,7 @@ class RowPlan:
         self._backward = {}
 
     def _head(self, logits, ids):
-        pack = self._kernels._pack
+        pack = self._kernels.pack
         options = self._options
         return (
             pack(logits, 1),
@@ -120,7 +120,7 @@ class RowPlan:
         """An fp32 tensor of this shape, contiguous, its pointer left out."""
         strides = torch.empty(shape, device="meta").stride()
         return _structs.tensor(
-            0, _structs.FP32, shape, strides, *self._kernels._place
+            0, _structs.FP32, shape, strides, *self._kernels.place
         )
 
     def _forward_template(self, logits, ids, save):
@@ -152,34 +152,35 @@ class RowPlan:
             pointers.append(made.data_ptr())
         stats = None
         if save:
-            rows = self._rows
-            stats = torch.empty((self._saved, rows), dtype=_FP32, device=device)
+            count = self._rows
+            stats = torch.empty(
+                (self._saved, count), dtype=_FP32, device=device
+            )
             place = stats.data_ptr()
-            pointers += (place, place + 4 * rows)
+            pointers += (place, place + 4 * count)
         call = self._forward[save].fill(pointers)
         kernels = self._kernels
-        if kernels._library.logpjit_forward(
-            kernels._handle, call, kernels._stream()
+        if kernels.library.logpjit_forward(
+            kernels.handle, call, kernels.stream()
         ):
             return None
         if self._saved > 2 and save:
-            for value, row in zip(
-                (values[1], values[3]), self._options.saved_rows
-            ):
-                if value is not None:
-                    stats[row].copy_(value.view(-1))
+            rows.keep_values(values, stats, self._options)
         return tuple(values), stats
 
     def _backward_template(self, logits, ids, given):
         options = self._options
         leading = logits.shape[:-1]
         entropy_row, squares_row = options.saved_rows
-        rows = (0, 1, entropy_row if given[1] else None, None)
-        if given[3]:
-            rows = (*rows[:3], squares_row)
+        used = (
+            0,
+            1,
+            entropy_row if given[1] else None,
+            squares_row if given[3] else None,
+        )
         one = self._vector((self._rows,))
         absent = _structs.ABSENT
-        saved = [absent if row is None else one for row in rows]
+        saved = [absent if row is None else one for row in used]
         shapes = (None if ids is None else ids.shape, *[leading] * 3)
         upstream = [
             self._vector(shape) if here else absent
@@ -191,7 +192,7 @@ class RowPlan:
             DTYPES[self._dtype],
             logits.shape,
             torch.empty(logits.shape, device="meta").stride(),
-            *self._kernels._place,
+            *self._kernels.place,
         )
         packed = _structs.row_backward(
             *head, saved, upstream, _structs.gradient(target)
@@ -200,7 +201,7 @@ class RowPlan:
         places += [_structs.BACKWARD_IDS] if given[0] else []
         places += [
             _structs.backward_saved(number)
-            for number, row in enumerate(rows)
+            for number, row in enumerate(used)
             if row is not None
         ]
         places += [
@@ -209,7 +210,7 @@ class RowPlan:
             if here
         ]
         places.append(_structs.BACKWARD_GRADIENT)
-        return _Template(packed, places), [r for r in rows if r is not None]
+        return _Template(packed, places), [r for r in used if r is not None]
 
     def backward(self, logits, ids, stats, upstream):
         """The gradient, or None where the long way has to be gone."""
@@ -218,12 +219,12 @@ class RowPlan:
         if found is None:
             found = self._backward_template(logits, ids, given)
             self._backward[given] = found
-        template, rows = found
+        template, used = found
         pointers = [logits.data_ptr()]
         if given[0]:
             pointers.append(ids.data_ptr())
         place, step = stats.data_ptr(), 4 * self._rows
-        pointers += [place + step * row for row in rows]
+        pointers += [place + step * row for row in used]
         for g in upstream:
             if g is None:
                 continue
@@ -235,8 +236,8 @@ class RowPlan:
         )
         pointers.append(gradient.data_ptr())
         kernels = self._kernels
-        if kernels._library.logpjit_backward(
-            kernels._handle, template.fill(pointers), kernels._stream()
+        if kernels.library.logpjit_backward(
+            kernels.handle, template.fill(pointers), kernels.stream()
         ):
             return None
         return gradient

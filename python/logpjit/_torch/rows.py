@@ -16,7 +16,6 @@ VALUE_BITS = (
     _structs.SQUARES,
     _structs.ARGMAX,
 )
-_NEEDS_SAVED_VALUE = _structs.ENTROPY | _structs.SQUARES
 
 
 class RowOptions(NamedTuple):
@@ -84,13 +83,17 @@ def forward(logits, ids, row_index, temperatures, options, save):
         values,
         stats,
     )
-    if save and terms & _NEEDS_SAVED_VALUE:
-        # Callers may write into what they are given: the backward needs its
-        # own copy.
-        for value, row in zip((values[1], values[3]), options.saved_rows):
-            if value is not None:
-                stats[row].copy_(value.view(-1))
+    if save:
+        keep_values(values, stats, options)
     return values, stats
+
+
+def keep_values(values, stats, options):
+    """Copies what the backward needs of the values: callers may write into
+    what they are given."""
+    for value, row in zip((values[1], values[3]), options.saved_rows):
+        if value is not None:
+            stats[row].copy_(value.view(-1))
 
 
 def new_gradient(logits, row_index):

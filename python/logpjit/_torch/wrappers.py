@@ -37,7 +37,9 @@ def _check_placements(tensor, name, wanted=None):
             )
         if name != "ids" and placement.is_shard() and placement.dim in (-1, last):
             raise ValueError(
-                f"{name}: sharded along the vocabulary: redistribute it by row"
+                f"{name}: sharded along the vocabulary: use "
+                "logpjit.vocab_parallel with .to_local() and the mesh's process "
+                "group, or redistribute by row"
             )
     if wanted is not None and tuple(tensor.placements) != tuple(wanted):
         raise ValueError(
