@@ -108,12 +108,13 @@ int main(int count, char** arguments) {
   } tests[] = {{"runtimes", test_runtimes},
                {"operations", test_operations},
                {"kernels", test_kernels},
-               {"refusals", test_refusals}};
+               {"refusals", test_refusals},
+               {"shards", test_shards}};
   for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); ++i) {
     if (count != 2 || strcmp(arguments[1], tests[i].name) != 0) continue;
     tests[i].run();
     return failures == 0 ? 0 : 1;
   }
-  printf("usage: c_api_test runtimes|operations|kernels|refusals\n");
+  printf("usage: c_api_test runtimes|operations|kernels|refusals|shards\n");
   return 2;
 }

@@ -46,5 +46,6 @@ void test_runtimes(void);
 void test_operations(void);
 void test_kernels(void);
 void test_refusals(void);
+void test_shards(void);
 
 #endif
