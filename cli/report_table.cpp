@@ -124,6 +124,7 @@ std::string candidate_tables(const Report& report) {
   for (const ReportEntry& entry : report.entries) {
     if (entry.candidates.empty()) continue;
     std::vector<const ReportCandidate*> order;
+    order.reserve(entry.candidates.size());
     for (const auto& candidate : entry.candidates) order.push_back(&candidate);
     std::ranges::stable_sort(order, {}, [](const ReportCandidate* candidate) {
       return candidate->timing ? candidate->timing->median_ms : 1e300;

@@ -136,6 +136,7 @@ class Node {
   std::vector<Item> all(Item (*read_one)(const Node&)) const {
     if (!json_.is_array()) fail("expected an array");
     std::vector<Item> items;
+    items.reserve(json_.size());
     for (std::size_t i = 0; i < json_.size(); ++i) {
       items.push_back(read_one(Node(json_[i], fmt::format("{}/{}", path_, i))));
     }

@@ -121,6 +121,7 @@ DeviceTensor upload_floats(runtime::Device& device,
 
 DeviceTensor upload_row_index(runtime::Device& device, const Case& one) {
   std::vector<std::int64_t> index;
+  index.reserve(one.row_mask.size());
   for (std::size_t row = 0; row < one.row_mask.size(); ++row) {
     index.push_back(one.row_mask[row] == 0 ? -1
                                            : static_cast<std::int64_t>(row));

@@ -122,6 +122,7 @@ void run_gradients(Runtime& runtime, const Case& one,
   runtime::Device& device = runtime.engine().device();
   const GradPattern& pattern = one.gradients.at("grad_kl");
   std::vector<double> list;
+  list.reserve(static_cast<std::size_t>(one.rows()));
   for (std::int64_t row = 0; row < one.rows(); ++row) {
     list.push_back(pattern.at(row));
   }

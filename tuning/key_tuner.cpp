@@ -91,6 +91,7 @@ void KeyTuner::run() {
   measure();
   if (!is_over() && !reached_goal()) {
     std::vector<LaunchConfig> known;
+    known.reserve(key_.candidates.size());
     for (const Candidate& each : key_.candidates) known.push_back(each.config);
     const auto best = std::ranges::min_element(
         loaded_, {}, [](const Loaded& each) { return least(each.samples); });

@@ -32,6 +32,7 @@ double one_of(const std::vector<double>& values, std::int64_t row) {
 
 std::vector<std::int64_t> row_ids(const Problem& problem, std::int64_t row) {
   std::vector<std::int64_t> ids;
+  ids.reserve(static_cast<std::size_t>(problem.ids_per_row));
   for (std::int64_t k = 0; k < problem.ids_per_row; ++k) {
     ids.push_back(problem.id(row, k));
   }

@@ -82,6 +82,7 @@ std::string_view name(Change change) {
 std::vector<EntryDiff> diff(const Report& before, const Report& after,
                             double band) {
   std::vector<EntryDiff> made;
+  made.reserve(before.entries.size());
   for (const ReportEntry& entry : before.entries) {
     made.push_back(diff(&entry, find(after, entry), band));
   }

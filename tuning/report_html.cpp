@@ -202,6 +202,7 @@ std::string times_chart(const Report& report) {
 
 std::vector<const ReportCandidate*> fastest_first(const ReportEntry& entry) {
   std::vector<const ReportCandidate*> order;
+  order.reserve(entry.candidates.size());
   for (const auto& candidate : entry.candidates) order.push_back(&candidate);
   std::ranges::stable_sort(order, {}, [](const ReportCandidate* candidate) {
     return candidate->timing ? candidate->timing->median_ms : 1e300;

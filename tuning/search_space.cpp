@@ -39,6 +39,7 @@ int number(std::string_view text) {
 
 std::vector<int> values_of(const generator::Domain& domain) {
   std::vector<int> values;
+  values.reserve(domain.values.size());
   for (const std::string& text : domain.values) values.push_back(number(text));
   if (!domain.values.empty()) return values;
   for (std::int64_t value = domain.low; value <= domain.high; ++value) {

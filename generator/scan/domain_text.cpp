@@ -64,9 +64,9 @@ std::variant<Domain, std::string> parse_range(std::string_view text,
     std::string fault = value_fault(end, kind, type);
     if (!fault.empty()) return fault;
   }
-  const Domain domain{.values = {},
-                      .low = *parse_canonical_integer(low),
-                      .high = *parse_canonical_integer(high)};
+  Domain domain{.values = {},
+                .low = *parse_canonical_integer(low),
+                .high = *parse_canonical_integer(high)};
   if (domain.low <= domain.high) return domain;
   return fmt::format("the range {} is empty: put the smaller end first", text);
 }

@@ -207,6 +207,23 @@ void run_forward(const runtime::ProgramSource& source, const KlForward& call,
                  stream, made.arguments);
 }
 
+/// Which sides' gradients are written, and whether they are added to.
+void choose_gradients(std::string_view op, const Sides& sides,
+                      KernelSpec& spec) {
+  spec.grad_a = sides.a.gradient->tensor.given();
+  spec.grad_b = sides.b.gradient->tensor.given();
+  if (!spec.grad_a && !spec.grad_b) {
+    runtime::refuse(op, "gradients", "none is given");
+  }
+  const bool accumulate_a = spec.grad_a && sides.a.gradient->accumulate;
+  const bool accumulate_b = spec.grad_b && sides.b.gradient->accumulate;
+  if (spec.grad_a && spec.grad_b && accumulate_a != accumulate_b) {
+    runtime::refuse(op, "gradients", "accumulate must be the same for both");
+  }
+  spec.store =
+      accumulate_a || accumulate_b ? GradStore::kAccumulate : GradStore::kWrite;
+}
+
 void run_backward(const runtime::ProgramSource& source, const KlBackward& call,
                   runtime::CopiedLogits* copy, CUstream_st* stream) {
   constexpr std::string_view kOp = "kl_backward";
@@ -239,18 +256,7 @@ void run_backward(const runtime::ProgramSource& source, const KlBackward& call,
       {{"student_gradient", call.student_gradient.tensor},
        {"teacher_gradient", call.teacher_gradient.tensor}},
       {});
-  made.spec.grad_a = sides.a.gradient->tensor.given();
-  made.spec.grad_b = sides.b.gradient->tensor.given();
-  if (!made.spec.grad_a && !made.spec.grad_b) {
-    runtime::refuse(kOp, "gradients", "none is given");
-  }
-  const bool accumulate_a = made.spec.grad_a && sides.a.gradient->accumulate;
-  const bool accumulate_b = made.spec.grad_b && sides.b.gradient->accumulate;
-  if (made.spec.grad_a && made.spec.grad_b && accumulate_a != accumulate_b) {
-    runtime::refuse(kOp, "gradients", "accumulate must be the same for both");
-  }
-  made.spec.store =
-      accumulate_a || accumulate_b ? GradStore::kAccumulate : GradStore::kWrite;
+  choose_gradients(kOp, sides, made.spec);
   made.spec.pass = Pass::kBackward;
   arguments.gradient_a = a.data;
   arguments.gradient_a_rows = a.rows;
