@@ -64,7 +64,9 @@ LaunchConfig statistics_config(const KernelSpec& spec) {
 
 /// Rows of several segments are split over clusters when there are too few of
 /// them to fill the GPU: 16 blocks a row up to a quarter of a row per
-/// multiprocessor, a few blocks up to half, then one large block up to one.
+/// multiprocessor, a few blocks up to half, then one large block up to one. Up
+/// to 8 rows per multiprocessor blocks are larger than for many rows, as the
+/// last of them run almost alone.
 std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
                                           const DeviceInfo& device) {
   std::vector<RowChoice> choices;
@@ -80,6 +82,11 @@ std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
                        .config = {{"split", crowded ? 4 : 2}, {"parts", 2}}});
     choices.push_back({.max_rows = units,
                        .config = block_config(crowded ? 512 : 1024, 1, 1)});
+    constexpr int kBlock = 512;
+    choices.push_back(
+        {.max_rows = units * 8,
+         .config = block_config(
+             kBlock, blocks_with(statistics_registers(spec), kBlock), 1)});
   }
   choices.push_back({.config = statistics_config(spec)});
   return choices;
@@ -106,7 +113,7 @@ std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
   const bool heavy = spec.softcap || has(spec.terms, Terms::kSquares) ||
                      spec.store == GradStore::kAccumulate;
   if (hits) {
-    return {{.config = block_config(128, 6, 8)}};
+    return {{.config = block_config(128, heavy ? 6 : 10, 4)}};
   }
   const bool roomy = is_newer(device) || (spec.logits == DType::kFp32 &&
                                           has(spec.terms, Terms::kEntropy));

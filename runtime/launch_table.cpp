@@ -44,10 +44,10 @@ RowShape split_shape(const KernelSpec& spec, const LaunchConfig& config) {
 
 RowShape gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
   const int block = config.at("block");
-  const int chunks =
-      device::chunk_count(spec.vocab, static_cast<int>(size_of(spec.logits)),
-                          spec.aligned, block * config.at("flight"));
   const bool hits = spec.many_ids && has(spec.terms, Terms::kLogp);
+  const int chunks = device::chunk_count(
+      spec.vocab, static_cast<int>(size_of(spec.logits)), spec.aligned,
+      block * config.at("flight") * device::gradient_parts(hits));
   return plain_shape(chunks, block, hits ? device::kHitListBytes : 0);
 }
 

@@ -155,19 +155,6 @@ struct Chunk {
     write_columns([] {}, of_column);
     if (mine) put(target, old, of_target(logit));
   }
-
-  /// The same with several targets, which `collect` looks up while the logits
-  /// are on their way: once all columns are written, `rewrite_targets` gets a
-  /// function (column, old value, gradient) to store with. Every thread of the
-  /// block calls it.
-  template <typename Collect, typename OfColumn, typename Rewrite>
-  LOGPJIT_DEVICE void rewrite(Collect&& collect, OfColumn&& of_column,
-                              Rewrite&& rewrite_targets) const {
-    write_columns(collect, of_column);
-    sync_threads();
-    rewrite_targets(
-        [&](i64 column, float old, float value) { put(column, old, value); });
-  }
 };
 
 }  // namespace logpjit::device

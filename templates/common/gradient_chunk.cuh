@@ -7,14 +7,16 @@
 
 namespace logpjit::device {
 
-/// The row holds the columns [begin, begin + kVocab) of a vocabulary of
-/// kGlobal, which its ids and statistics are of.
+/// `gradient_parts` times `kBlock * kFlight` words. The row holds the columns
+/// [begin, begin + kVocab) of a vocabulary of kGlobal, which its ids and
+/// statistics are of.
 template <typename Logit, typename Id, i64 kVocab, int kTerms, bool kManyIds,
           bool kAligned, int kRows, bool kTemperature, bool kSoftcap,
           bool kAccumulate, int kBlock, int kFlight, i64 kGlobal = kVocab>
 struct GradientChunk {
-  static constexpr bool kHasHits = kManyIds && (kTerms & kTermLogp) != 0;
-  using RowChunk = Chunk<Logit, kVocab, kAligned, kAccumulate, kBlock, kFlight>;
+  static constexpr bool kHasHits = has_hits(kManyIds, kTerms);
+  static constexpr int kParts = gradient_parts(kHasHits);
+  using Part = Chunk<Logit, kVocab, kAligned, kAccumulate, kBlock, kFlight>;
 
   const RowGradientArguments& args;
   int thread;
@@ -33,8 +35,8 @@ struct GradientChunk {
                       element_offset(args.gradient_rows, row_at);
     const Logit* row = static_cast<const Logit*>(args.logits) +
                        element_offset(args.rows, row_at);
-    const RowChunk chunk{row, gradient, number, thread};
-    if (number == chunks - 1) chunk.clear_padding(args.gradient_columns);
+    const Part first{row, gradient, number * kParts, thread};
+    if (number == chunks - 1) first.clear_padding(args.gradient_columns);
     if constexpr (kHasHits) {
       load_ids<Id, kGlobal, kBlock>(args.ids, args.upstream.logp,
                                     static_cast<int>(args.ids_per_row), at,
@@ -43,13 +45,22 @@ struct GradientChunk {
     const GradientTask task = gradient_task<kGlobal, kTerms, kManyIds>(
         inputs, static_cast<int>(args.ids_per_row), thread);
     if (task.live && inputs.max != -infinity() && owns_columns) {
-      write(chunk, at, task, inputs);
+      write(first, at, task, inputs);
     } else {
-      chunk.clear();
+      for_each_part(first, [](const Part& part) { part.clear(); });
     }
   }
 
-  LOGPJIT_DEVICE void write(const RowChunk& chunk, RowPosition at,
+  template <typename Body>
+  LOGPJIT_DEVICE static void for_each_part(Part part, Body&& body) {
+    LOGPJIT_NO_UNROLL
+    for (int i = 0; i < kParts; ++i) {
+      body(part);
+      ++part.number;
+    }
+  }
+
+  LOGPJIT_DEVICE void write(const Part& first, RowPosition at,
                             const GradientTask& task,
                             const RowInputs& inputs) const {
     const RowScale scale =
@@ -62,11 +73,11 @@ struct GradientChunk {
                                                coefficients, scale);
     };
     if constexpr (kHasHits) {
-      write_hits(chunk, coefficients, scale, of_column);
+      write_hits(first, coefficients, scale, of_column);
     } else {
       const i64 target = task.target - begin;
       const bool owned = target >= 0 && target < kVocab;
-      chunk.write(of_column, owned ? target : -1, [&](float logit) {
+      first.write(of_column, owned ? target : -1, [&](float logit) {
         return target_gradient<kTerms, kSoftcap>(capped<kSoftcap>(logit, scale),
                                                  inputs.sum, task.upstream.logp,
                                                  coefficients, scale);
@@ -74,30 +85,37 @@ struct GradientChunk {
     }
   }
 
+  /// The hits are looked up while the first part's logits are on their way,
+  /// before anything is stored, and written once all columns are.
   template <typename OfColumn>
-  LOGPJIT_DEVICE void write_hits(const RowChunk& chunk,
+  LOGPJIT_DEVICE void write_hits(const Part& first,
                                  const RowGradient& coefficients,
                                  const RowScale& scale,
                                  OfColumn&& of_column) const {
     HitList list = hit_list();
-    const i64 from = chunk.first_column() > 0 ? chunk.first_column() : 0;
-    const i64 end = chunk.end_column() < kVocab ? chunk.end_column() : kVocab;
-    const auto collect = [&] {
-      collect_hits<Logit, kAccumulate, kBlock>(
-          list, static_cast<int>(args.ids_per_row), chunk.row - begin,
-          chunk.gradient - begin, from + begin, end + begin, thread);
-    };
-    chunk.rewrite(collect, of_column, [&](auto&& store) {
-      for (int i = thread; i < list.count; i += kBlock) {
-        bool first;
-        const float gain = sum_gains(list, i, first);
-        if (!first) continue;
-        const float x = capped<kSoftcap>(list.hits[i].logit, scale);
-        store(list.hits[i].column - begin, list.hits[i].old,
-              repeated_target_gradient<kTerms, kSoftcap>(x, gain, coefficients,
-                                                         scale));
-      }
+    const Part last{first.row, first.gradient, first.number + kParts - 1,
+                    thread};
+    const i64 from = first.first_column() > 0 ? first.first_column() : 0;
+    const i64 end = last.end_column() < kVocab ? last.end_column() : kVocab;
+    for_each_part(first, [&](const Part& part) {
+      const auto collect = [&] {
+        if (part.number != first.number) return;
+        collect_hits<Logit, kAccumulate, kBlock>(
+            list, static_cast<int>(args.ids_per_row), first.row - begin,
+            first.gradient - begin, from + begin, end + begin, thread);
+      };
+      part.write_columns(collect, of_column);
     });
+    sync_threads();
+    for (int i = thread; i < list.count; i += kBlock) {
+      bool is_first;
+      const float gain = sum_gains(list, i, is_first);
+      if (!is_first) continue;
+      const float x = capped<kSoftcap>(list.hits[i].logit, scale);
+      first.put(list.hits[i].column - begin, list.hits[i].old,
+                repeated_target_gradient<kTerms, kSoftcap>(
+                    x, gain, coefficients, scale));
+    }
   }
 };
 

@@ -6,6 +6,11 @@
 
 namespace logpjit::device {
 
+/// Whether a gradient has columns of several ids to look up.
+constexpr bool has_hits(bool many_ids, int terms) {
+  return many_ids && (terms & kTermLogp) != 0;
+}
+
 /// In shared memory; filled before anything is stored, so that gradients may
 /// overwrite the logits.
 struct Hit {
@@ -17,51 +22,33 @@ struct Hit {
 
 struct HitList {
   Hit* hits;
-  u32* warp_counts;
   int count;
 };
 
-LOGPJIT_DEVICE HitList hit_list() {
-  return {shared_memory<Hit>(0), shared_memory<u32>(kHitCountsAt), 0};
-}
+LOGPJIT_DEVICE HitList hit_list() { return {shared_memory<Hit>(0), 0}; }
 
-/// Collects the table's columns in [first, last). Every thread of the block
-/// calls it.
+/// Collects the table's columns in [first, last). Every warp counts them all
+/// and stores those of its own 32 ids at a time. Every thread of the block calls
+/// it.
 template <typename Logit, bool kAccumulate, int kBlock>
 LOGPJIT_DEVICE void collect_hits(HitList& list, int ids, const Logit* row,
                                  const Logit* gradient, i64 first, i64 last,
                                  int thread) {
-  constexpr int kRounds = kMostIds / kBlock;
   constexpr int kWarps = kBlock / 32;
   const IdTable table = id_table();
-  i32 column[kRounds];
-  u32 votes[kRounds];
-  LOGPJIT_UNROLL
-  for (int i = 0; i < kRounds; ++i) {
-    const int k = i * kBlock + thread;
-    column[i] = k < ids ? table.columns[k] : -1;
-    if (column[i] < first || column[i] >= last) column[i] = -1;
-    votes[i] = ballot(column[i] >= 0);
-    if (thread % 32 == 0) {
-      list.warp_counts[i * kWarps + thread / 32] =
-          static_cast<u32>(count_bits(votes[i]));
+  const u32 lower_lanes = (1u << (thread % 32)) - 1u;
+  LOGPJIT_NO_UNROLL
+  for (int i = 0; i * 32 < ids; ++i) {
+    const int k = i * 32 + thread % 32;
+    const i32 column = k < ids ? table.columns[k] : -1;
+    const bool hit = column >= first && column < last;
+    const u32 votes = ballot(hit);
+    if (hit && i % kWarps == thread / 32) {
+      list.hits[list.count + count_bits(votes & lower_lanes)] = {
+          column, table.gains[k], widen(row[column]),
+          kAccumulate ? widen(gradient[column]) : 0.0f};
     }
-  }
-  sync_threads();
-  LOGPJIT_UNROLL
-  for (int i = 0; i < kRounds; ++i) {
-    if (i * kBlock >= ids) continue;
-    int place = list.count;
-    for (int warp = 0; warp < kWarps; ++warp) {
-      const int found = static_cast<int>(list.warp_counts[i * kWarps + warp]);
-      if (warp < thread / 32) place += found;
-      list.count += found;
-    }
-    if (column[i] < 0) continue;
-    const u32 before = votes[i] & ((1u << (thread % 32)) - 1u);
-    list.hits[place + count_bits(before)] = {
-        column[i], table.gains[i * kBlock + thread], widen(row[column[i]]),
-        kAccumulate ? widen(gradient[column[i]]) : 0.0f};
+    list.count += count_bits(votes);
   }
   sync_threads();
 }

@@ -73,6 +73,10 @@ constexpr int chunk_count(long long vocab, int size, bool aligned,
   return static_cast<int>((words + chunk_words - 1) / chunk_words);
 }
 
+/// Parts that a chunk of a gradient is written in. With several ids a row the
+/// ids are looked at once a chunk, so chunks are larger.
+constexpr int gradient_parts(bool has_hits) { return has_hits ? 2 : 1; }
+
 /// Chunks of `chunk_groups` groups that cover a row of V columns.
 constexpr int group_chunk_count(long long vocab, int chunk_groups) {
   return (group_count(vocab) + chunk_groups - 1) / chunk_groups;
@@ -83,12 +87,10 @@ constexpr int kKlMembers = 5;
 constexpr int kKlSweepBytes = (kTreeWarps + kLanes) * kKlMembers * 4;
 
 /// Shared memory for a row's ids, at most 512: those that fall into one chunk,
-/// 16 bytes each, then column and gain of all, then a count for
-/// each 32 ids.
+/// 16 bytes each, then column and gain of all.
 constexpr int kMostIds = 512;
 constexpr int kIdTableAt = kMostIds * 16;
-constexpr int kHitCountsAt = kIdTableAt + kMostIds * 8;
-constexpr int kHitListBytes = kHitCountsAt + kMostIds / 32 * 4;
+constexpr int kHitListBytes = kIdTableAt + kMostIds * 8;
 
 /// The fused kernel's rows in flight between forward and gradient warps.
 constexpr int kRowBuffers = 16;
