@@ -30,6 +30,7 @@ struct Flags {
   std::int64_t ids_per_row = 1;
   bool half_ignored = false;
   bool fallback = false;
+  std::int64_t sequences = 0;
   std::int64_t against_vocab = 0;
   std::string json;
   std::string html;
@@ -57,6 +58,9 @@ tuning::BenchRequest make_request(const Flags& flags,
       .ids_per_row = check_positive("--ids-per-row", flags.ids_per_row),
       .half_ignored = flags.half_ignored,
       .fallback = flags.fallback};
+  if (flags.sequences != 0) {
+    request.variant.sequences = check_positive("--sequences", flags.sequences);
+  }
   if (flags.against_vocab != 0) {
     request.baseline_vocab =
         check_positive("--against-vocab", flags.against_vocab);
@@ -132,6 +136,8 @@ Action attach_bench(CLI::App& app) {
   app.add_flag("--half-ignored", flags->half_ignored,
                "Every second row has no id");
   app.add_flag("--fallback", flags->fallback, "Time the fallback");
+  add_integer(app, "--sequences", flags->sequences,
+              "Rows are logits[:, :-1] of so many sequences");
   add_integer(app, "--against-vocab", flags->against_vocab,
               "Columns of the plain call timed beside it");
   app.add_option("--json", flags->json, "Also write the report to this file");

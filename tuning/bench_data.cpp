@@ -1,9 +1,13 @@
 // Random tensors for timing.
 #include "tuning/bench_data.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <random>
 #include <span>
+
+#include "logpjit/error.hpp"
 
 #include "tuning/numeric.hpp"
 
@@ -77,6 +81,33 @@ DeviceTensor spread_ids(runtime::Device& device, std::int64_t rows,
   if (ids.per_row > 1) shape.push_back(ids.per_row);
   return upload(device, DType::kInt64, shape,
                 std::as_bytes(std::span<const std::int64_t>(numbers)));
+}
+
+void SequenceRows::check(std::int64_t rows) const {
+  if (sequences == 0 || rows % sequences == 0) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("sequences: {} rows are not as many in each of {}",
+                          rows, sequences));
+}
+
+TensorView SequenceRows::matrix(const TensorView& matrix) const {
+  if (sequences == 0) return matrix;
+  TensorView rows = matrix;
+  const std::int64_t length = matrix.shape[0] / sequences;
+  rows.rank = 3;
+  rows.shape = {sequences, length - 1, matrix.shape[1]};
+  rows.strides = {length * matrix.strides[0], matrix.strides[0], 1};
+  return rows;
+}
+
+TensorView SequenceRows::vector(const TensorView& vector) const {
+  if (sequences == 0) return vector;
+  TensorView rows = vector;
+  const std::int64_t length = vector.shape[0] / sequences;
+  rows.rank = 2;
+  rows.shape = {sequences, length};
+  rows.strides = {length * vector.strides[0], vector.strides[0]};
+  return rows;
 }
 
 DeviceTensor constant_rows(runtime::Device& device, std::int64_t rows,

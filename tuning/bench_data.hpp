@@ -35,6 +35,22 @@ DeviceTensor spread_ids(runtime::Device& device, std::int64_t rows,
 DeviceTensor constant_rows(runtime::Device& device, std::int64_t rows,
                            double value);
 
+/// Rows as a trainer has them: all of every sequence but its last.
+struct SequenceRows {
+  std::int64_t sequences = 0;  ///< 0: a plain matrix
+
+  /// Error{kInvalidArgument} when `rows` are not as many in each.
+  void check(std::int64_t rows) const;
+  /// How many of `rows` lie one after the other.
+  std::int64_t together(std::int64_t rows) const {
+    return sequences == 0 ? rows : rows / sequences;
+  }
+  /// Of a contiguous [rows + sequences, vocab]: [sequences, length - 1, vocab].
+  TensorView matrix(const TensorView& matrix) const;
+  /// Of a contiguous [rows]: [sequences, rows / sequences].
+  TensorView vector(const TensorView& vector) const;
+};
+
 /// The first rows of a tensor, fetched, and the reference's problem on them
 /// with these ids.
 struct FetchedRows {

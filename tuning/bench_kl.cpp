@@ -18,7 +18,7 @@ constexpr unsigned kTeacherSeed = 21;
 class KlSubject final : public TunableSubject {
  public:
   KlSubject(Runtime& runtime, const KernelSpec& spec, std::int64_t rows,
-            bool fallback);
+            const BenchVariant& variant);
 
   void start(CUstream_st* stream, int turn) override;
   void start_floor(const Floors& floors, CUstream_st* stream,
@@ -39,7 +39,8 @@ class KlSubject final : public TunableSubject {
  private:
   bool has_gradient() const { return spec_.pass == Pass::kBackward; }
   std::int64_t logits_bytes() const {
-    return static_cast<std::int64_t>(students_.front().bytes());
+    return rows_ * spec_.vocab *
+           static_cast<std::int64_t>(size_of(spec_.logits));
   }
   std::size_t at(int turn) const {
     return static_cast<std::size_t>(turn) % students_.size();
@@ -54,6 +55,7 @@ class KlSubject final : public TunableSubject {
   runtime::Device& device_;
   KernelSpec spec_;
   std::int64_t rows_;
+  SequenceRows sequences_;
   std::vector<DeviceTensor> students_;
   std::vector<DeviceTensor> teachers_;
   DeviceTensor ones_;
@@ -65,15 +67,16 @@ class KlSubject final : public TunableSubject {
 };
 
 KlSubject::KlSubject(Runtime& runtime, const KernelSpec& spec,
-                     std::int64_t rows, bool fallback)
+                     std::int64_t rows, const BenchVariant& variant)
     : runtime_(runtime),
       device_(runtime.engine().device()),
       spec_(spec),
       rows_(rows),
-      students_(
-          random_logits(device_, spec.logits, rows, spec.vocab, kStudentSeed)),
-      teachers_(
-          random_logits(device_, spec.logits, rows, spec.vocab, kTeacherSeed)),
+      sequences_{variant.sequences},
+      students_(random_logits(device_, spec.logits, rows + variant.sequences,
+                              spec.vocab, kStudentSeed)),
+      teachers_(random_logits(device_, spec.logits, rows + variant.sequences,
+                              spec.vocab, kTeacherSeed)),
       ones_(constant_rows(device_, rows, 1)) {
   // What the calls below are, whatever else was asked for.
   spec_ = KernelSpec{.terms = spec.terms,
@@ -81,21 +84,23 @@ KlSubject::KlSubject(Runtime& runtime, const KernelSpec& spec,
                      .logits = spec.logits,
                      .other = spec.logits,
                      .vocab = spec.vocab,
+                     .rows = row_map(variant),
                      .aligned = starts_aligned(students_.front()),
                      .grad_a = spec.grad_a,
                      .grad_b = spec.grad_b};
+  sequences_.check(rows);
   set_gradient_sides();
-  values_.inputs.student = students_.front().view;
-  values_.inputs.teacher = teachers_.front().view;
+  values_.inputs.student = sequences_.matrix(students_.front().view);
+  values_.inputs.teacher = sequences_.matrix(teachers_.front().view);
   values_.kl = add_output();
   values_.student_max = add_output();
   values_.student_sum = add_output();
   values_.teacher_max = add_output();
   values_.teacher_sum = add_output();
-  values_.options.fallback = fallback;
+  values_.options.fallback = variant.fallback;
   gradients_.options = values_.options;
   if (!has_gradient()) return;
-  const std::int64_t shape[] = {rows, spec.vocab};
+  const std::int64_t shape[] = {rows + variant.sequences, spec.vocab};
   gradient_ = poisoned_tensor(device_, spec.logits, shape);
   gradients_.inputs = values_.inputs;
   gradients_.kl = values_.kl;
@@ -103,21 +108,21 @@ KlSubject::KlSubject(Runtime& runtime, const KernelSpec& spec,
   gradients_.student_sum = values_.student_sum;
   gradients_.teacher_max = values_.teacher_max;
   gradients_.teacher_sum = values_.teacher_sum;
-  gradients_.upstream = ones_.view;
-  gradients_.student_gradient.tensor = gradient_.view;
+  gradients_.upstream = sequences_.vector(ones_.view);
+  gradients_.student_gradient.tensor = sequences_.matrix(gradient_.view);
   kl_forward(runtime, values_);
 }
 
 TensorView KlSubject::add_output() {
   const std::int64_t shape[] = {rows_};
   outputs_.push_back(poisoned_tensor(device_, DType::kFp32, shape));
-  return outputs_.back().view;
+  return sequences_.vector(outputs_.back().view);
 }
 
 void KlSubject::start(CUstream_st* stream, int turn) {
   KlInputs& inputs = has_gradient() ? gradients_.inputs : values_.inputs;
-  inputs.student = students_[at(turn)].view;
-  inputs.teacher = teachers_[at(turn)].view;
+  inputs.student = sequences_.matrix(students_[at(turn)].view);
+  inputs.teacher = sequences_.matrix(teachers_[at(turn)].view);
   if (has_gradient()) {
     kernel_ ? launch(kernel_, gradients_, stream)
             : kl_backward(runtime_, gradients_, stream);
@@ -171,7 +176,7 @@ void KlSubject::start_floor(const Floors& floors, CUstream_st* stream,
 Accuracy KlSubject::check() {
   start(nullptr, 0);
   device_.synchronize();
-  const std::int64_t rows = std::min(rows_, kCheckedRows);
+  const std::int64_t rows = std::min(sequences_.together(rows_), kCheckedRows);
   const FetchedRows student = fetch_rows(device_, students_.front(), rows);
   const FetchedRows teacher = fetch_rows(device_, teachers_.front(), rows);
   const auto kl = download_floats(device_, outputs_.front());
@@ -205,7 +210,7 @@ std::unique_ptr<TunableSubject> make_kl_subject(Runtime& runtime,
   if (variant.ids_per_row != 1 || variant.half_ignored) {
     throw Error(ErrorCode::kUnsupported, "a divergence has no ids to vary");
   }
-  return std::make_unique<KlSubject>(runtime, spec, rows, variant.fallback);
+  return std::make_unique<KlSubject>(runtime, spec, rows, variant);
 }
 
 }  // namespace logpjit::tuning

@@ -52,7 +52,8 @@ class RowSubject final : public TunableSubject {
  private:
   bool has_gradient() const { return spec_.pass != Pass::kForward; }
   std::int64_t logits_bytes() const {
-    return static_cast<std::int64_t>(logits_.front().bytes());
+    return rows_ * spec_.vocab *
+           static_cast<std::int64_t>(size_of(spec_.logits));
   }
   TensorView add_output(DType dtype, std::int64_t per_row = 1);
   void check_values(Problem& problem, Accuracy& accuracy);
@@ -63,6 +64,7 @@ class RowSubject final : public TunableSubject {
   KernelSpec spec_;
   std::int64_t rows_;
   SpreadIds ids_of_rows_;
+  SequenceRows sequences_;
   std::vector<DeviceTensor> logits_;
   DeviceTensor ids_;
   DeviceTensor ones_;
@@ -79,7 +81,9 @@ RowSubject::RowSubject(Runtime& runtime, const KernelSpec& spec,
       spec_(spec),
       rows_(rows),
       ids_of_rows_{spec.vocab, variant.ids_per_row, variant.half_ignored},
-      logits_(random_logits(device_, spec.logits, rows, spec.vocab, kSeed)),
+      sequences_{variant.sequences},
+      logits_(random_logits(device_, spec.logits, rows + variant.sequences,
+                            spec.vocab, kSeed)),
       ids_(spread_ids(device_, rows, ids_of_rows_)),
       ones_(constant_rows(device_, rows, 1)) {
   if (variant.half_ignored && has_gradient()) {
@@ -87,20 +91,28 @@ RowSubject::RowSubject(Runtime& runtime, const KernelSpec& spec,
                 "ignored rows are timed in a forward only: a gradient is "
                 "written for them too");
   }
+  if (variant.sequences > 0 && variant.ids_per_row > 1) {
+    throw Error(ErrorCode::kUnsupported,
+                "sequences are timed with one id a row");
+  }
+  sequences_.check(rows);
   // What the calls below are, whatever else was asked for.
   spec_ = KernelSpec{.terms = spec.terms,
                      .pass = spec.pass,
                      .logits = spec.logits,
                      .vocab = spec.vocab,
                      .many_ids = variant.ids_per_row > 1,
+                     .rows = row_map(variant),
                      .aligned = starts_aligned(logits_.front())};
-  call_.values.logits = logits_.front().view;
+  call_.values.logits = sequences_.matrix(logits_.front().view);
   call_.values.options.fallback = variant.fallback;
-  if (has(spec.terms, Terms::kLogp)) call_.values.ids = ids_.view;
+  if (has(spec.terms, Terms::kLogp)) {
+    call_.values.ids = sequences_.vector(ids_.view);
+  }
   for (const TermRow& row : kTerms) {
     if (!has(spec.terms, row.term)) continue;
     const bool by_id = row.term == Terms::kLogp && variant.ids_per_row > 1;
-    TensorView ones = ones_.view;
+    TensorView ones = sequences_.vector(ones_.view);
     if (by_id) {
       ones.rank = 2;
       ones.shape[1] = variant.ids_per_row;
@@ -116,9 +128,9 @@ RowSubject::RowSubject(Runtime& runtime, const KernelSpec& spec,
   call_.values.max = add_output(DType::kFp32);
   call_.values.sum = add_output(DType::kFp32);
   if (!has_gradient()) return;
-  const std::int64_t shape[] = {rows, spec.vocab};
+  const std::int64_t shape[] = {rows + variant.sequences, spec.vocab};
   gradient_ = poisoned_tensor(device_, spec.logits, shape);
-  call_.gradient.tensor = gradient_.view;
+  call_.gradient.tensor = sequences_.matrix(gradient_.view);
   if (spec.pass == Pass::kBackward) forward(runtime, call_.values);
 }
 
@@ -126,13 +138,14 @@ TensorView RowSubject::add_output(DType dtype, std::int64_t per_row) {
   std::vector<std::int64_t> shape{rows_};
   if (per_row > 1) shape.push_back(per_row);
   outputs_.push_back(poisoned_tensor(device_, dtype, shape));
-  return outputs_.back().view;
+  const TensorView& view = outputs_.back().view;
+  return per_row > 1 ? view : sequences_.vector(view);
 }
 
 void RowSubject::start(CUstream_st* stream, int turn) {
   RowWithGrad call = call_;
-  call.values.logits =
-      logits_[static_cast<std::size_t>(turn) % logits_.size()].view;
+  call.values.logits = sequences_.matrix(
+      logits_[static_cast<std::size_t>(turn) % logits_.size()].view);
   switch (spec_.pass) {
     default:
     case Pass::kForward:
@@ -225,8 +238,9 @@ void RowSubject::check_gradient(Problem& problem, Accuracy& accuracy) {
 Accuracy RowSubject::check() {
   start(nullptr, 0);
   device_.synchronize();
-  FetchedRows fetched = fetch_rows(device_, logits_.front(),
-                                   std::min(rows_, kCheckedRows), ids_of_rows_);
+  FetchedRows fetched = fetch_rows(
+      device_, logits_.front(),
+      std::min(sequences_.together(rows_), kCheckedRows), ids_of_rows_);
   Accuracy accuracy;
   if (has_gradient()) {
     check_gradient(fetched.problem, accuracy);

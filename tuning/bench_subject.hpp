@@ -26,14 +26,21 @@ struct Floors {
         triad(engine, "floor_triad") {}
 };
 
-/// How the ids lie and who computes.
+/// How rows and ids lie and who computes.
 struct BenchVariant {
   /// When more than one, every id is there twice.
   std::int64_t ids_per_row = 1;
   bool half_ignored = false;  ///< every second row has no id (forward only)
   bool fallback = false;
+  /// Rows are logits[:, :-1] of so many sequences; 0: a plain matrix.
+  std::int64_t sequences = 0;
   bool operator==(const BenchVariant&) const = default;
 };
+
+/// What the rows of its calls are.
+inline RowMap row_map(const BenchVariant& variant) {
+  return variant.sequences > 1 ? RowMap::kStrided2 : KernelSpec{}.rows;
+}
 
 /// Owns its tensors. For one thread.
 class BenchSubject {

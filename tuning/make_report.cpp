@@ -114,6 +114,7 @@ ReportEntry make_entry(const BenchRequest& request, const BenchResult& result) {
   entry.copy_bytes = result.copy_bytes;
   entry.ids_per_row = request.variant.ids_per_row;
   entry.half_ignored = request.variant.half_ignored;
+  entry.sequences = request.variant.sequences;
   entry.fallback = request.variant.fallback;
   entry.baseline = report(result.baseline);
   entry.accuracy = report(result.accuracy);

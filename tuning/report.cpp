@@ -82,6 +82,7 @@ void visit(ReportEntry& entry, Fields& fields) {
   fields("copy_bytes", entry.copy_bytes);
   fields("ids_per_row", entry.ids_per_row);
   fields("half_ignored", entry.half_ignored);
+  fields("sequences", entry.sequences);
   fields("fallback", entry.fallback);
   fields("baseline", entry.baseline);
   fields("accuracy", entry.accuracy);

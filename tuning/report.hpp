@@ -79,6 +79,8 @@ struct ReportEntry {
   std::int64_t copy_bytes = 0;
   std::int64_t ids_per_row = 1;
   bool half_ignored = false;  ///< every second row has no id
+  /// Rows were logits[:, :-1] of so many sequences; 0: a plain matrix.
+  std::int64_t sequences = 0;
   bool fallback = false;
   /// The plain call: one id a row, none ignored, specialised kernels.
   std::optional<ReportTiming> baseline{};

@@ -45,6 +45,10 @@ TEST(Bench, VariantsBesideThePlainCall) {
   for (const std::vector<std::string>& flags :
        {std::vector<std::string>{"--ids-per-row", "8", "--op", "logp_backward"},
         {"--half-ignored", "--op", "logp"},
+        {"--sequences", "2", "--op", "logp+entropy"},
+        {"--sequences", "2", "--op", "logp_with_grad"},
+        {"--sequences", "1", "--op", "logp_backward"},
+        {"--sequences", "4", "--op", "kl_backward"},
         {"--fallback", "--op", "kl", "--against-vocab", "1001"}}) {
     SCOPED_TRACE(flags[0]);
     std::vector<std::string> words{
@@ -60,6 +64,14 @@ TEST(Bench, VariantsBesideThePlainCall) {
     EXPECT_EQ(report["workspace_bytes"], 0);
     EXPECT_LT(report["accuracy"]["max_absolute_error"].get<double>(), 2e-2);
   }
+}
+
+TEST(Bench, SequencesOfUnequalLength) {
+  const auto result =
+      run_logpjit(shared_cache(), {"bench", "--device", "cpu", "--vocab", "100",
+                                   "--rows", "4", "--sequences", "3"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("sequences: 4 rows are not as many in"));
 }
 
 TEST(Bench, BadSizes) {
