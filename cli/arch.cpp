@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -30,12 +32,34 @@ std::optional<int> number_of(std::string_view text) {
   return number;
 }
 
+/// Most dynamic shared memory of a block, KiB, by compute capability: the CUDA
+/// programming guide's table of technical specifications.
+std::int64_t shared_kib(int major, int minor) {
+  struct Row {
+    int major;
+    int minor;  ///< -1 = any
+    std::int64_t kib;
+  };
+  constexpr std::array kRows{
+      Row{7, 5, 64},   Row{8, 0, 163},   Row{8, 7, 163},   Row{8, -1, 99},
+      Row{9, -1, 227}, Row{10, -1, 227}, Row{11, -1, 227}, Row{12, -1, 99}};
+  for (const Row& row : kRows) {
+    const bool same_minor = row.minor == minor || row.minor < 0;
+    if (row.major == major && same_minor) return row.kib;
+  }
+  return 48;  // what every device has
+}
+
 }  // namespace
 
 Arch parse_arch(std::string_view text) {
   Arch arch;
   arch.name = text;
-  if (text == "cpu") return arch;
+  constexpr std::int64_t kKibi = 1024;
+  if (text == "cpu") {
+    arch.device.shared_bytes_per_block = 227 * kKibi;
+    return arch;
+  }
   const auto number = number_of(text);
   if (!number) {
     const std::vector<std::string> examples = {
@@ -48,6 +72,8 @@ Arch parse_arch(std::string_view text) {
   arch.device.id.kind = DeviceKind::kCuda;
   arch.device.major = *number / 10;
   arch.device.minor = *number % 10;
+  arch.device.shared_bytes_per_block =
+      kKibi * shared_kib(arch.device.major, arch.device.minor);
   return arch;
 }
 

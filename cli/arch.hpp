@@ -11,7 +11,8 @@ namespace logpjit::cli {
 /// A CUDA architecture "sm_90a", or "cpu": this machine's processor.
 struct Arch {
   std::string name;
-  DeviceInfo device;  ///< its kind and compute capability; the rest unknown
+  /// Its kind, compute capability and shared memory; the rest is unknown.
+  DeviceInfo device;
 
   bool is_cpu() const { return device.id.kind == DeviceKind::kCpu; }
 };

@@ -17,6 +17,21 @@ TEST(Arch, ComputeCapability) {
   EXPECT_TRUE(parse_arch("cpu").is_cpu());
 }
 
+TEST(Arch, SharedMemoryOfABlock) {
+  const auto kib = [](const char* text) {
+    return parse_arch(text).device.shared_bytes_per_block / 1024;
+  };
+  EXPECT_EQ(kib("sm_75"), 64);
+  EXPECT_EQ(kib("sm_80"), 163);
+  EXPECT_EQ(kib("sm_86"), 99);
+  EXPECT_EQ(kib("sm_89"), 99);
+  EXPECT_EQ(kib("sm_90a"), 227);
+  EXPECT_EQ(kib("sm_103a"), 227);
+  EXPECT_EQ(kib("sm_120a"), 99);
+  EXPECT_EQ(kib("sm_999"), 48);
+  EXPECT_EQ(kib("cpu"), 227);
+}
+
 TEST(Arch, WhatIsNone) {
   for (const char* text : {"", "sm_", "sm_x", "sm_9", "sm_90b", "sm_90aa",
                            "90a", "compute_90", "sm_-90", "SM_90"}) {

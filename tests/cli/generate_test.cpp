@@ -41,6 +41,21 @@ TEST(Generate, TheCpuHasItsOwnDialect) {
   EXPECT_NE(result.out, generate().out);
 }
 
+TEST(Generate, EveryOperationThatFitsOnAnArchitecture) {
+  for (const char* op : {"logp_backward", "logp_with_grad", "kl_backward"}) {
+    const auto result =
+        run_logpjit(shared_cache(), {"generate", "--op", op, "--dtype", "bf16",
+                                     "--vocab", "151936", "--arch", "sm_90a"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("151936")) << op;
+  }
+  const auto small = run_logpjit(
+      shared_cache(), {"generate", "--op", "logp_with_grad", "--dtype", "bf16",
+                       "--vocab", "151936", "--arch", "sm_120a"});
+  EXPECT_EQ(small.code, 1);
+  EXPECT_THAT(small.err, HasSubstr("does not fit on chip"));
+}
+
 TEST(Generate, WritesAFile) {
   const testing::TemporaryDirectory folder;
   const auto file = folder.path() / "kernel.cu";
