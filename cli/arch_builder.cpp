@@ -53,19 +53,22 @@ std::vector<Arch> parse_archs(const std::string& text) {
   return archs;
 }
 
-std::vector<LaunchConfig> configs_of(const KernelSpec& spec, const Arch& arch,
-                                     const std::string& asked) {
+std::vector<LaunchConfig> configs_of(
+    const KernelSpec& spec, const Arch& arch, const std::string& asked,
+    std::span<const runtime::TunedConfig> tuned) {
   const auto choices = runtime::default_choices(spec, arch.device);
   if (!asked.empty()) {
     return {parse_config_flag(asked, choices.back().config)};
   }
   std::vector<LaunchConfig> configs;
-  for (const runtime::RowChoice& choice : choices) {
-    if (std::find(configs.begin(), configs.end(), choice.config) ==
-        configs.end()) {
-      configs.push_back(choice.config);
+  const auto add = [&](const LaunchConfig& config) {
+    if (std::ranges::find(configs, config) == configs.end()) {
+      configs.push_back(config);
     }
-  }
+  };
+  for (const runtime::RowChoice& choice : choices) add(choice.config);
+  std::ranges::for_each(runtime::measured_configs(spec, arch.device, tuned),
+                        add);
   return configs;
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,11 @@ class ArchBuilder {
 /// "sm_90a,sm_100a"; Error{kInvalidArgument} for unknown ones and for none.
 std::vector<Arch> parse_archs(const std::string& text);
 
-/// The configurations that a run without tuning would use, each once; with
-/// `asked` ("block=512,...") that one alone.
-std::vector<LaunchConfig> configs_of(const KernelSpec& spec, const Arch& arch,
-                                     const std::string& asked);
+/// The configurations that a run would use, each once: those without tuning,
+/// then what of `tuned` was measured on the architecture. With `asked`
+/// ("block=512,...") that one alone.
+std::vector<LaunchConfig> configs_of(
+    const KernelSpec& spec, const Arch& arch, const std::string& asked,
+    std::span<const runtime::TunedConfig> tuned);
 
 }  // namespace logpjit::cli

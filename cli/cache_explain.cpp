@@ -9,6 +9,7 @@
 #include "cli/arch_builder.hpp"
 #include "cli/cache_commands.hpp"
 #include "cli/command.hpp"
+#include "runtime/tuned_configs.hpp"
 
 namespace logpjit::cli {
 namespace {
@@ -38,10 +39,12 @@ std::vector<Explained> explain_all(const CacheFlags& flags) {
   const KernelSpec spec = flags.kernel.spec();
   const Options options = flags.where.options();
   const auto directories = directories_of(options);
+  const auto tuned = runtime::read_tuned_configs(options);
   std::vector<Explained> all;
   for (const Arch& arch : parse_archs(flags.arch)) {
     const ArchBuilder builder(arch, options);
-    for (const LaunchConfig& config : configs_of(spec, arch, flags.config)) {
+    for (const LaunchConfig& config :
+         configs_of(spec, arch, flags.config, tuned)) {
       cache::Key key = builder.key(spec, config);
       auto explanation =
           cache::explain(cache::real_file_system(), key, directories);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +12,7 @@
 #include "cli/arch_builder.hpp"
 #include "cli/command.hpp"
 #include "cli/spec_list.hpp"
+#include "runtime/tuned_configs.hpp"
 
 namespace logpjit::cli {
 namespace {
@@ -45,11 +47,13 @@ class Builders {
   std::map<std::string, std::unique_ptr<ArchBuilder>> builders_;
 };
 
-void check_kernel(const WantedKernel& wanted, Builders& builders,
-                  Check& check) {
+void check_kernel(const WantedKernel& wanted,
+                  const std::vector<runtime::TunedConfig>& tuned,
+                  Builders& builders, Check& check) {
   for (const Arch& arch : wanted.archs) {
     ArchBuilder& builder = builders.of(arch);
-    for (const auto& config : configs_of(wanted.spec, arch, wanted.config)) {
+    for (const auto& config :
+         configs_of(wanted.spec, arch, wanted.config, tuned)) {
       ++check.wanted;
       if (builder.find(wanted.spec, config)) continue;
       check.missing.push_back({wanted.spec.text(), arch.name, config.text(),
@@ -82,14 +86,30 @@ void print_text(const Check& check) {
 
 }  // namespace
 
+CLI::Option* add_check_flag(CLI::App& app, std::string& file,
+                            std::vector<std::string> needed) {
+  return app
+      .add_option_function<std::string>(
+          "--check",
+          [&app, &file, needed = std::move(needed)](const std::string& text) {
+            file = text;
+            for (const std::string& flag : needed) {
+              app.get_option(flag)->required(false);
+            }
+          },
+          "Compile nothing: say which kernels of this list are in no cache")
+      ->type_name("FILE");
+}
+
 int check_cached(const CheckRequest& request, const Options& options,
                  bool json) {
   const auto default_archs =
       request.archs.empty() ? std::vector<Arch>{} : parse_archs(request.archs);
+  const auto tuned = runtime::read_tuned_configs(options);
   Builders builders(options);
   Check check;
   for (const auto& wanted : read_spec_list(request.list, default_archs)) {
-    check_kernel(wanted, builders, check);
+    check_kernel(wanted, tuned, builders, check);
   }
   json ? print_json(check) : print_text(check);
   return check.missing.empty() ? kSuccess : kFailed;

@@ -3,10 +3,21 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "logpjit/options.hpp"
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace logpjit::cli {
+
+/// Adds --check FILE, with which the flags in `needed` are so no longer, since
+/// a list names its kernels itself.
+CLI::Option* add_check_flag(CLI::App& app, std::string& file,
+                            std::vector<std::string> needed);
 
 struct CheckRequest {
   std::filesystem::path list;  ///< as spec_list.hpp says

@@ -8,10 +8,12 @@
 #include <optional>
 
 #include "cache/config_store.hpp"
+#include "cli/check_cached.hpp"
 #include "cli/commands.hpp"
 #include "cli/failure.hpp"
 #include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/pretune_archs.hpp"
 #include "cli/progress.hpp"
 #include "cli/report_table.hpp"
 #include "cli/shape_flags.hpp"
@@ -31,6 +33,9 @@ struct Flags {
   DeviceFlags where;
   ShapeFlags shapes;
   std::string from;
+  std::string archs;
+  bool candidates = false;
+  std::string check;
   double budget = 180;
   std::string report;
   std::string html;
@@ -102,7 +107,18 @@ tuning::TuneOptions make_options(const Flags& flags, const DeviceInfo& device,
   return options;
 }
 
-int run(const Flags& flags) {
+int compile_only(const Flags& flags) {
+  const bool only_cpu = flags.archs == "cpu";
+  return pretune_archs(
+      {.archs = flags.archs,
+       .shapes = wanted_shapes(flags,
+                               only_cpu ? DeviceKind::kCpu : DeviceKind::kCuda),
+       .candidates = flags.candidates,
+       .json = flags.json},
+      flags.where.options());
+}
+
+int tune(const Flags& flags) {
   if (!(flags.budget > 0)) {
     throw Error(
         ErrorCode::kInvalidArgument,
@@ -138,6 +154,40 @@ int run(const Flags& flags) {
   return code;
 }
 
+int run(const Flags& flags) {
+  if (!flags.check.empty()) {
+    return check_cached({flags.check, flags.archs}, flags.where.options(),
+                        flags.json);
+  }
+  return flags.archs.empty() ? tune(flags) : compile_only(flags);
+}
+
+/// Without a device: --archs and --check, and what does not go with them.
+void attach_compile_only(CLI::App& app, Flags& flags) {
+  const auto exclude = [&](CLI::Option* option,
+                           std::initializer_list<const char*> others) {
+    for (const char* other : others) option->excludes(other);
+  };
+  CLI::Option* archs =
+      app.add_option_function<std::string>(
+             "--archs,--arch",
+             [&](const std::string& text) {
+               flags.archs = text;
+               app.get_option("--device")->required(false);
+             },
+             "Compile for these architectures instead of measuring, without a "
+             "GPU: sm_90a,sm_100a,...")
+          ->type_name("LIST");
+  exclude(archs, {"--device", "--report", "--html", "--force", "--budget"});
+  app.add_flag("--candidates", flags.candidates,
+               "With --archs: all that tuning there could try")
+      ->needs(archs);
+  exclude(
+      add_check_flag(app, flags.check, {"--device"}),
+      {"--device", "--model", "--ops", "--dtypes", "--vocab", "--rows", "--tp",
+       "--from", "--report", "--html", "--force", "--budget", "--candidates"});
+}
+
 }  // namespace
 
 Action attach_pretune(CLI::App& app) {
@@ -154,6 +204,7 @@ Action attach_pretune(CLI::App& app) {
   app.add_option("--html", flags->html, "Write that page here");
   app.add_flag("--force", flags->force, "Measure again what is tuned already");
   app.add_flag("--json", flags->json, "Print the report instead of a table");
+  attach_compile_only(app, *flags);
   flags->where.attach_cache(app);
   return [flags] { return run(*flags); };
 }

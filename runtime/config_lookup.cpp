@@ -30,6 +30,17 @@ struct Rung {
   std::vector<const TunedConfig*> records;
 };
 
+/// Whether the record is for this specification but for the vocabulary, near
+/// enough, and can be launched here.
+bool serves(const TunedConfig& record, const KernelSpec& spec,
+            const DeviceInfo& device) {
+  KernelSpec same = record.shape.spec;
+  same.vocab = spec.vocab;
+  return same.text() == spec.text() &&
+         log_distance(record.shape.spec.vocab, spec.vocab) <= kReach &&
+         !broken_rule(spec, record.config, device);
+}
+
 class Ladder {
  public:
   Ladder(const KernelSpec& spec, const DeviceInfo& device,
@@ -37,7 +48,6 @@ class Ladder {
   std::vector<RowChoice> choices() const;
 
  private:
-  bool serves(const TunedConfig& record) const;
   ConfigSource source_of(const TunedConfig& record) const;
   void add_rungs(std::span<const TunedConfig> records, ConfigSource source,
                  bool shipped);
@@ -74,16 +84,6 @@ Ladder::Ladder(const KernelSpec& spec, const DeviceInfo& device,
   }
 }
 
-/// Whether the record is for this specification but for the vocabulary, near
-/// enough, and can be launched here.
-bool Ladder::serves(const TunedConfig& record) const {
-  KernelSpec same = record.shape.spec;
-  same.vocab = spec_.vocab;
-  return same.text() == spec_.text() &&
-         log_distance(record.shape.spec.vocab, spec_.vocab) <= kReach &&
-         !broken_rule(spec_, record.config, device_);
-}
-
 ConfigSource Ladder::source_of(const TunedConfig& record) const {
   if (record.device != features_) {
     return same_architecture(record.device, features_)
@@ -100,7 +100,7 @@ void Ladder::add_rungs(std::span<const TunedConfig> records,
                        ConfigSource source, bool shipped) {
   std::map<std::int64_t, Rung> by_distance;
   for (const TunedConfig& record : records) {
-    if (record.shipped != shipped || !serves(record) ||
+    if (record.shipped != shipped || !serves(record, spec_, device_) ||
         source_of(record) != source) {
       continue;
     }
@@ -279,6 +279,22 @@ std::vector<RowChoice> tuned_choices(const KernelSpec& spec,
                                      std::span<const TunedConfig> records,
                                      std::vector<RowChoice> defaults) {
   return Ladder(spec, device, records, std::move(defaults)).choices();
+}
+
+std::vector<LaunchConfig> measured_configs(
+    const KernelSpec& spec, const DeviceInfo& device,
+    std::span<const TunedConfig> records) {
+  const auto features = device_features(device);
+  std::vector<LaunchConfig> configs;
+  for (const TunedConfig& record : records) {
+    const bool known =
+        std::ranges::find(configs, record.config) != configs.end();
+    if (!known && same_architecture(record.device, features) &&
+        serves(record, spec, device)) {
+      configs.push_back(record.config);
+    }
+  }
+  return configs;
 }
 
 }  // namespace logpjit::runtime

@@ -63,4 +63,10 @@ std::vector<RowChoice> tuned_choices(const KernelSpec& spec,
                                      std::span<const TunedConfig> records,
                                      std::vector<RowChoice> defaults);
 
+/// What `tuned_choices` may choose from on any device of this architecture,
+/// each once.
+std::vector<LaunchConfig> measured_configs(
+    const KernelSpec& spec, const DeviceInfo& device,
+    std::span<const TunedConfig> records);
+
 }  // namespace logpjit::runtime

@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <iterator>
 
 #include "cache/digest.hpp"
 #include "generator/generate.hpp"
 #include "logpjit/error.hpp"
 #include "runtime/open_device.hpp"
-#include "runtime/shipped_configs.hpp"
+#include "runtime/tuned_configs.hpp"
 
 namespace logpjit::runtime {
 namespace {
@@ -143,29 +141,9 @@ Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
   return variant;
 }
 
-/// The store beside the images, then those of read-only caches, then what came
-/// with the library.
-void Engine::read_tuned_configs() {
-  const auto add = [&](const std::vector<cache::ConfigRecord>& records,
-                       bool shipped) {
-    std::vector<TunedConfig> read = read_records(records, shipped);
-    std::ranges::move(read, std::back_inserter(tuned_));
-  };
-  add(cache::ConfigStore(options_.cache_directory, cache::Role::kUser,
-                         options_.log)
-          .load(),
-      false);
-  for (const std::filesystem::path& directory : options_.read_only_caches) {
-    add(cache::ConfigStore(directory, cache::Role::kReadOnly, options_.log)
-            .load(),
-        true);
-  }
-  add(shipped_configs(), true);
-}
-
 std::vector<RowChoice> Engine::choices(const KernelSpec& spec) {
   std::vector<RowChoice> defaults = default_choices(spec, device_->info());
-  std::call_once(tuned_read_, [&] { read_tuned_configs(); });
+  std::call_once(tuned_read_, [&] { tuned_ = read_tuned_configs(options_); });
   return tuned_choices(spec, device_->info(), tuned_, std::move(defaults));
 }
 

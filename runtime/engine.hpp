@@ -86,7 +86,6 @@ class Engine {
 
  private:
   const Program* try_prepare(const KernelSpec& spec, CUstream_st* stream);
-  void read_tuned_configs();
   const Program& prepare_for(const KernelSpec& spec, CUstream_st* stream);
   void add_variant(const KernelSpec& spec, RowChoice choice,
                    std::vector<Variant>& variants,

@@ -100,7 +100,8 @@ std::optional<SearchRule> broken_on_gpu(const TunedShape& shape,
                                         const LaunchConfig& config) {
   const int block =
       static_cast<int>(runtime::shape_per_row(shape.spec, config).launch.block);
-  if (config.find("split") &&
+  // Without a device nobody knows how many there are.
+  if (config.find("split") && device.multiprocessors > 0 &&
       shape.rows > std::int64_t{2} * device.multiprocessors) {
     return SearchRule::kManyRows;
   }

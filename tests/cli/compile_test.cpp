@@ -118,17 +118,22 @@ TEST_F(Compile, SettingsThatExcludeEachOther) {
   EXPECT_THAT(result.err, HasSubstr("caches are switched off"));
 }
 
-class Check : public Compile {
+/// By either command that offers it.
+class Check : public Compile,
+              public ::testing::WithParamInterface<const char*> {
  protected:
   ProgramResult check(const std::string& list, Words more = {}) {
     std::ofstream(folder_.path() / "list") << list;
-    Words words{"compile", "--check", folder_.path() / "list"};
+    Words words{GetParam(), "--check", folder_.path() / "list"};
     words.insert(words.end(), more.begin(), more.end());
     return run_logpjit(folder_.path() / "cache", words);
   }
 };
 
-TEST_F(Check, ProvesAListComplete) {
+INSTANTIATE_TEST_SUITE_P(, Check, ::testing::Values("compile", "pretune"),
+                         [](const auto& at) { return at.param; });
+
+TEST_P(Check, ProvesAListComplete) {
   const std::string list =
       "# the trainer's kernels\n\n"
       "op=logp dtype=bf16 vocab=1000 arch=cpu\n"
@@ -150,7 +155,7 @@ TEST_F(Check, ProvesAListComplete) {
   EXPECT_THAT(after.out, HasSubstr("2 kernels wanted, 0 missing"));
 }
 
-TEST_F(Check, WhatIsMissingIsALineOfAList) {
+TEST_P(Check, WhatIsMissingIsALineOfAList) {
   const auto result = check(
       "op=kl_backward dtype=bf16 vocab=1000 grad_b=1 store=accumulate "
       "rows=indexed aligned=0 temperature=1 softcap=1 other=fp32 "
@@ -172,7 +177,7 @@ TEST_F(Check, WhatIsMissingIsALineOfAList) {
   EXPECT_EQ(Json::parse(again.out), document);
 }
 
-TEST_F(Check, ALineThatIsNoKernelIsNamed) {
+TEST_P(Check, ALineThatIsNoKernelIsNamed) {
   const struct {
     const char* line;
     const char* reason;
@@ -198,8 +203,32 @@ TEST_F(Check, ALineThatIsNoKernelIsNamed) {
     EXPECT_THAT(result.err, HasSubstr(each.reason));
     EXPECT_THAT(result.err, HasSubstr(folder_.path().string()));
   }
-  EXPECT_EQ(run_logpjit(folder_.path(), {"compile", "--check", "/none"}).code,
+  EXPECT_EQ(run_logpjit(folder_.path(), {GetParam(), "--check", "/none"}).code,
             1);
+}
+
+/// What was measured on the architecture is what a run would use.
+TEST_P(Check, MeasuredConfigurationsAreWantedToo) {
+  std::filesystem::create_directories(folder_.path() / "cache");
+  std::filesystem::permissions(folder_.path() / "cache",
+                               std::filesystem::perms::owner_all);
+  const auto line = [](const char* cc, const char* config) {
+    return std::string(R"({"v":1,"spec":"family=1 op=logp logits=bf16 )"
+                       R"(ids=int64 many_ids=0 vocab=1000 rows=strided )"
+                       R"(aligned=1 temperature=0 softcap=0 n=64","device":)"
+                       R"({"kind":"cuda","cc":")") +
+           cc + R"(","sms":"132"},"config":")" + config +
+           R"(","time_us":1,"spread":0,"measured_with":{}})" + "\n";
+  };
+  std::ofstream(folder_.path() / "cache" / "configs.jsonl")
+      << line("9.0", "block=256,flight=1,min_blocks=3")
+      << line("8.0", "block=128,flight=2,min_blocks=3");
+  const auto result =
+      check("op=logp dtype=bf16 vocab=1000 arch=sm_90a\n", {"--json"});
+  EXPECT_EQ(result.code, 1) << result.err;
+  const Json document = Json::parse(result.out);
+  ASSERT_EQ(document["wanted"], 2) << result.out;
+  EXPECT_EQ(document["kernels"][1]["config"], "block=256,flight=1,min_blocks=3");
 }
 
 TEST_F(Compile, AKernelOrAListMustBeNamed) {

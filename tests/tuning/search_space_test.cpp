@@ -67,6 +67,13 @@ TEST(SearchSpace, RowsAreSplitOnlyWhereThereAreFew) {
   EXPECT_GT(many.rejected.at("many_rows"), 0);
 }
 
+TEST(SearchSpace, WithoutADeviceManyRowsMayBeFew) {
+  DeviceInfo unknown = gpu();
+  unknown.multiprocessors = 0;
+  const LaunchConfig split{{"parts", 4}, {"split", 16}};
+  EXPECT_THAT(search_space(shape("logp"), unknown).configs, Contains(split));
+}
+
 TEST(SearchSpace, RejectionsAreCountedByRule) {
   const SearchSpace space = search_space(shape("logp_backward"), gpu());
   EXPECT_GT(space.rejected.at("residency"), 0);

@@ -205,5 +205,22 @@ TEST(ShippedConfigs, AllCanBeRead) {
   EXPECT_EQ(read_records(records, true).size(), records.size());
 }
 
+TEST(MeasuredConfigs, OfTheArchitectureOnceEach) {
+  DeviceInfo smaller = gpu();
+  smaller.multiprocessors = 78;
+  DeviceInfo older = gpu();
+  older.major = 8;
+  DeviceInfo nobody;  // an architecture alone
+  nobody.id.kind = DeviceKind::kCuda;
+  nobody.major = 9;
+  nobody.shared_bytes_per_block = 227 << 10;
+  const std::vector<TunedConfig> records{
+      record(64), record(8192), record(1, kOther, logp(), smaller),
+      record(64, kDefault, logp(), older), record(64, kDefault, logp(1000))};
+  EXPECT_EQ(measured_configs(logp(), nobody, records),
+            (std::vector{kTuned, kOther}));
+  EXPECT_TRUE(measured_configs(*parse_op("kl"), nobody, records).empty());
+}
+
 }  // namespace
 }  // namespace logpjit::runtime

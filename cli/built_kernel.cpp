@@ -1,0 +1,49 @@
+// One kernel that was found or compiled, for tables and documents.
+#include "cli/built_kernel.hpp"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "runtime/launch_table.hpp"
+
+namespace logpjit::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json known(std::int32_t value) {
+  return value < 0 ? Json(nullptr) : Json(value);
+}
+
+}  // namespace
+
+BuiltKernel build_kernel(ArchBuilder& builder, const KernelSpec& spec,
+                         const LaunchConfig& config) {
+  using Clock = std::chrono::steady_clock;
+  BuiltKernel kernel{builder.arch().name, config, {}, 0, 0};
+  const auto start = Clock::now();
+  kernel.built = builder.build(spec, config);
+  kernel.ms =
+      std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  kernel.dynamic_shared_bytes =
+      runtime::shape_per_row(spec, config).launch.dynamic_shared_bytes;
+  return kernel;
+}
+
+Json to_json(const BuiltKernel& kernel) {
+  const cache::Image& image = *kernel.built.image;
+  return {{"arch", kernel.arch},
+          {"config", kernel.config.text()},
+          {"key", kernel.built.key.hash()},
+          {"registers", known(image.facts.registers)},
+          {"spills", known(image.facts.spill_bytes)},
+          {"stack", known(image.facts.stack_bytes)},
+          {"static_shared", known(image.facts.static_shared_bytes)},
+          {"dynamic_shared", kernel.dynamic_shared_bytes},
+          {"size", image.bytes.size()},
+          {"cache", kernel.hit() ? "hit" : "miss"},
+          {"ms", kernel.ms},
+          {"compile_ms", image.compile_ms}};
+}
+
+}  // namespace logpjit::cli

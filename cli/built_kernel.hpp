@@ -1,0 +1,30 @@
+// One kernel that was found or compiled, for tables and documents.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "cli/arch_builder.hpp"
+
+namespace logpjit::cli {
+
+struct BuiltKernel {
+  std::string arch;
+  LaunchConfig config;
+  runtime::Built built;
+  std::uint32_t dynamic_shared_bytes = 0;
+  double ms = 0;  ///< to find or compile it
+
+  bool hit() const { return built.origin != cache::Origin::kCompiled; }
+};
+
+/// Throws what ArchBuilder::build does.
+BuiltKernel build_kernel(ArchBuilder& builder, const KernelSpec& spec,
+                         const LaunchConfig& config);
+
+/// arch, config, key, facts of the image (null where a compiler does not say),
+/// cache, ms, compile_ms.
+nlohmann::ordered_json to_json(const BuiltKernel& kernel);
+
+}  // namespace logpjit::cli
