@@ -34,11 +34,13 @@ class KeyTuner {
   };
 
   void add(std::vector<LaunchConfig> configs);
+  void add_neighbours(std::span<const LaunchConfig> configs);
   void build(std::size_t first);
   void build_one(Candidate& candidate);
   void check_default();
   void verify(std::size_t first);
   bool verify_one(Candidate& candidate, Kernel& kernel);
+  double run_ms();
   void measure();
   void sample(Loaded& loaded);
   void measure_floors(int rounds);
@@ -56,6 +58,7 @@ class KeyTuner {
   std::unique_ptr<TunableSubject> subject_;
   std::vector<std::byte> expected_;
   double expected_ms_ = 0;
+  double quickest_ms_ = 0;  ///< one run, of all that were verified
   std::atomic<double> longest_build_ms_ = 0;
   std::vector<Loaded> loaded_;
   DeviceTensor copy_from_;

@@ -89,6 +89,7 @@ TuneOptions TuneOptions::for_device(const DeviceInfo& device) {
   options.second_candidates = 2;
   options.measure = {.rounds = 3, .graph_ms = 0, .most_launches = 1};
   options.least_samples = 1;
+  options.enough_ms = 1500;
   // A machine's processors are seldom idle.
   options.select = {.tie_band = 0.05, .most_spread = 1e6};
   return options;

@@ -33,6 +33,9 @@ struct TuneOptions {
   double give_up = 1.3;
   /// Fewer samples of the default than these are no result.
   std::size_t least_samples = 3;
+  /// No further round of samples once a stage has measured for so long, if all
+  /// have the least: long launches say enough in few.
+  double enough_ms = 400;
   bool force = false;  ///< measure again what the store has
   /// Asked often; true = end now, with what is measured kept.
   std::function<bool()> interrupted = [] { return false; };

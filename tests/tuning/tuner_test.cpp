@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include "logpjit/error.hpp"
 #include "runtime/engine.hpp"
@@ -260,6 +262,44 @@ TEST_F(TunerOnNullDevice, HopelessCandidatesGetOneSample) {
     EXPECT_EQ(candidate.timing->rounds_ms.size(), 1u);
   }
   EXPECT_GT(statuses(key)["slow"], 0);
+}
+
+TEST_F(TunerOnNullDevice, CandidatesWhoseFirstRunIsLongAreNotMeasured) {
+  const int slow = fast_;
+  on_launch_ = [slow](const NullDevice::Launch& launch) {
+    if (!statistics_arguments(launch)) return;
+    const bool is_slow = static_cast<int>(launch.shape.block) == slow;
+    std::this_thread::sleep_for(std::chrono::milliseconds(is_slow ? 40 : 2));
+  };
+  const KeyResult key = run().keys.front();
+  ASSERT_EQ(key.status, KeyStatus::kTuned) << key.reason;
+  EXPECT_NE(key.winner.at("block"), slow);
+  int given_up = 0;
+  for (const Candidate& candidate : key.candidates) {
+    if (candidate.config.find("block") != slow) continue;
+    EXPECT_EQ(candidate.status, CandidateStatus::kSlow);
+    EXPECT_FALSE(candidate.timing);
+    EXPECT_THAT(candidate.reason, HasSubstr("first run"));
+    ++given_up;
+  }
+  EXPECT_GT(given_up, 0);
+}
+
+TEST_F(TunerOnNullDevice, RoundsEndOnceEnoughWasMeasured) {
+  tune_.measure.rounds = 9;
+  tune_.least_samples = 2;
+  tune_.second_candidates = 0;
+  const auto samples = [&](double enough_ms) {
+    tune_.enough_ms = enough_ms;
+    tune_.force = true;
+    const KeyResult key = run().keys.front();
+    EXPECT_EQ(key.status, KeyStatus::kTuned) << key.reason;
+    return key.candidates.front().timing.value().rounds_ms.size();
+  };
+  EXPECT_EQ(samples(0), 2u);
+  EXPECT_EQ(samples(1e9), 9u);
+  tune_.second_candidates = 1;
+  EXPECT_EQ(samples(0), 2 * 2u);
 }
 
 TEST_F(TunerOnNullDevice, NoisyResultsAreReportedAndNotStored) {
