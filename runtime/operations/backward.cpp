@@ -15,7 +15,7 @@ using runtime::RowSpace;
 constexpr std::string_view kOp = "backward";
 
 /// A statistic saved by the forward: fp32 per row, contiguous.
-const float* saved(std::string_view op, DeviceId device, Named argument,
+const float* saved(std::string_view op, DeviceId device, const Named& argument,
                    bool wanted, RowSpace& space) {
   if (!wanted) return nullptr;
   runtime::check_tensor(op, device, argument);
@@ -46,14 +46,12 @@ RowGradientCall check_row_gradient(std::string_view op, DeviceId device,
   device::RowGradientArguments& arguments = made.arguments;
   arguments.logits = call.logits.data;
   arguments.rows = space.rows_argument(space.add_matrix("logits", call.logits));
-  const IdsArgument ids =
-      check_ids(op, device, call.ids, call.upstream.logp.given(), space);
+  const IdsShape ids = check_ids(
+      op, device, call.ids, call.upstream.logp.given(), space, arguments.ids);
   spec.ids = ids.dtype;
   spec.many_ids = ids.per_row > 1;
-  arguments.ids = ids.vector;
   arguments.ids_per_row = ids.per_row;
-  arguments.transform =
-      check_transform(op, device, call.transform, space, spec);
+  check_transform(op, device, call.transform, space, spec, arguments.transform);
   spec.terms =
       check_upstream(op, device, call.upstream, ids, space, arguments.upstream);
   arguments.max = saved(op, device, {"max", call.max}, true, space);

@@ -15,28 +15,29 @@
 namespace logpjit::runtime {
 namespace {
 
-/// Bytes [begin, end) that a view touches.
+/// Addresses [begin, end) that a view touches.
 struct Extent {
-  std::uintptr_t begin = 0;
-  std::uintptr_t end = 0;
+  std::int64_t begin;
+  std::int64_t end;
 };
 
 Extent extent_of(const TensorView& tensor) {
   std::int64_t low = 0;
   std::int64_t high = 0;
   for (int i = 0; i < tensor.rank; ++i) {
-    if (tensor.shape[i] == 0) return {};
+    if (tensor.shape[i] == 0) return {0, 0};
     const std::int64_t reach = (tensor.shape[i] - 1) * tensor.strides[i];
     (reach < 0 ? low : high) += reach;
   }
-  const auto base = reinterpret_cast<std::uintptr_t>(tensor.data);
+  const auto base =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data));
   const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
-  return {base + static_cast<std::uintptr_t>(low * size),
-          base + static_cast<std::uintptr_t>((high + 1) * size)};
+  return {base + low * size, base + (high + 1) * size};
 }
 
-bool overlap(const Extent& x, const Extent& y) {
-  return x.begin < y.end && y.begin < x.end;
+/// Below 0 when two extents overlap: both differences are.
+std::int64_t overlap(const Extent& x, const Extent& y) {
+  return (x.begin - y.end) & (y.begin - x.end);
 }
 
 std::string shape_text(const TensorView& tensor) {
@@ -58,7 +59,7 @@ void refuse(std::string_view op, std::string_view argument,
               fmt::format("{}: {}: {}", op, argument, what));
 }
 
-void check_tensor(std::string_view op, DeviceId device, Named argument) {
+void check_tensor(std::string_view op, DeviceId device, const Named& argument) {
   const TensorView& tensor = argument.tensor;
   if (!tensor.given()) refuse(op, argument.name, "is required");
   if (tensor.rank > TensorView::kMaxRank) {
@@ -82,15 +83,14 @@ void check_tensor(std::string_view op, DeviceId device, Named argument) {
   }
   if (empty) return;
   if (tensor.data == nullptr) refuse(op, argument.name, "null pointer");
-  const std::size_t size = size_of(tensor.dtype);
-  if (reinterpret_cast<std::uintptr_t>(tensor.data) % size != 0) {
+  if (!is_element_aligned(tensor)) {
     refuse(op, argument.name,
            fmt::format("address {} is not a multiple of the {}-byte element",
-                       fmt::ptr(tensor.data), size));
+                       fmt::ptr(tensor.data), size_of(tensor.dtype)));
   }
 }
 
-void check_dtype(std::string_view op, Named argument,
+void check_dtype(std::string_view op, const Named& argument,
                  std::initializer_list<DType> allowed) {
   if (std::ranges::find(allowed, argument.tensor.dtype) != allowed.end()) {
     return;
@@ -102,7 +102,8 @@ void check_dtype(std::string_view op, Named argument,
                      fmt::join(names, " or ")));
 }
 
-void check_matrix_form(std::string_view op, DeviceId device, Named argument) {
+void check_matrix_form(std::string_view op, DeviceId device,
+                       const Named& argument) {
   check_tensor(op, device, argument);
   check_dtype(op, argument, {DType::kFp32, DType::kBf16, DType::kFp16});
   const TensorView& tensor = argument.tensor;
@@ -114,7 +115,7 @@ void check_matrix_form(std::string_view op, DeviceId device, Named argument) {
   if (tensor.shape[tensor.rank - 1] == 0) refuse(op, argument.name, "V is 0");
 }
 
-void check_matrix(std::string_view op, DeviceId device, Named argument) {
+void check_matrix(std::string_view op, DeviceId device, const Named& argument) {
   check_matrix_form(op, device, argument);
   const TensorView& tensor = argument.tensor;
   const int last = tensor.rank - 1;
@@ -128,7 +129,7 @@ void check_matrix(std::string_view op, DeviceId device, Named argument) {
   }
 }
 
-void check_contiguous(std::string_view op, Named argument) {
+void check_contiguous(std::string_view op, const Named& argument) {
   const TensorView& tensor = argument.tensor;
   if (tensor.leading() == 0) return;  // strides of nothing mean nothing
   std::int64_t stride = 1;
@@ -148,32 +149,38 @@ void check_finite_positive(std::string_view op, std::string_view argument,
 
 void check_no_overlap(std::string_view op, std::initializer_list<Named> outputs,
                       std::initializer_list<Named> inputs) {
-  // Every tensor's extent once: this stands in the way of each launch.
-  constexpr std::size_t kMostOutputs = 8;
-  std::array<Extent, kMostOutputs> extents;
-  std::array<const Named*, kMostOutputs> given;
+  // Every extent once and no branch for a pair: this stands in the way of each
+  // launch.
+  constexpr std::size_t kMostTensors = 16;
+  std::array<Extent, kMostTensors> extents;
+  std::array<const Named*, kMostTensors> given;
   std::size_t count = 0;
-  for (const Named& output : outputs) {
-    if (!output.tensor.given()) continue;
-    if (count == kMostOutputs) {
-      throw Error(ErrorCode::kInternal, "too many outputs to compare");
-    }
-    const Extent extent = extent_of(output.tensor);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (overlap(extents[i], extent)) {
-        refuse(op, output.name, fmt::format("overlaps {}", given[i]->name));
+  const auto add = [&](std::initializer_list<Named> tensors) {
+    for (const Named& named : tensors) {
+      if (!named.tensor.given()) continue;
+      if (count == kMostTensors) {
+        throw Error(ErrorCode::kInternal, "too many tensors to compare");
       }
+      extents[count] = extent_of(named.tensor);
+      given[count++] = &named;
     }
-    extents[count] = extent;
-    given[count++] = &output;
+  };
+  add(outputs);
+  const std::size_t written = count;
+  add(inputs);
+  std::int64_t any = 0;
+  for (std::size_t i = 0; i < written; ++i) {
+    for (std::size_t j = i + 1; j < count; ++j) {
+      any |= overlap(extents[i], extents[j]);
+    }
   }
-  for (const Named& input : inputs) {
-    if (!input.tensor.given()) continue;
-    const Extent extent = extent_of(input.tensor);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (overlap(extents[i], extent)) {
-        refuse(op, given[i]->name, fmt::format("overlaps {}", input.name));
-      }
+  if (any >= 0) return;
+  for (std::size_t j = 0; j < count; ++j) {
+    for (std::size_t i = 0; i < std::min(j, written); ++i) {
+      if (overlap(extents[i], extents[j]) >= 0) continue;
+      const bool both = j < written;  // the later output is the one to blame
+      refuse(op, given[both ? j : i]->name,
+             fmt::format("overlaps {}", given[both ? i : j]->name));
     }
   }
 }

@@ -24,16 +24,31 @@ struct Named {
 
 /// What holds for every tensor of a call: on the device, not null, aligned to
 /// its elements, sizes not negative.
-void check_tensor(std::string_view op, DeviceId device, Named argument);
-void check_dtype(std::string_view op, Named argument,
+void check_tensor(std::string_view op, DeviceId device, const Named& argument);
+void check_dtype(std::string_view op, const Named& argument,
                  std::initializer_list<DType> allowed);
 /// Logits, teacher and gradients: floating point, [N, V] or [B, S, V], V above
 /// 0. Strides are not looked at.
-void check_matrix_form(std::string_view op, DeviceId device, Named argument);
+void check_matrix_form(std::string_view op, DeviceId device,
+                       const Named& argument);
 /// The same with a unit stride along V (Error{kUnsupported} with advice
 /// otherwise).
-void check_matrix(std::string_view op, DeviceId device, Named argument);
-void check_contiguous(std::string_view op, Named argument);
+void check_matrix(std::string_view op, DeviceId device, const Named& argument);
+void check_contiguous(std::string_view op, const Named& argument);
+inline bool is_element_aligned(const TensorView& tensor) {
+  // Sizes are powers of 2; the compiler would divide.
+  return (reinterpret_cast<std::uintptr_t>(tensor.data) &
+          (size_of(tensor.dtype) - 1)) == 0;
+}
+/// Whether a tensor is what most per-row outputs are, so that no check can find
+/// fault with it: [rows], contiguous, of this dtype.
+inline bool is_plain_vector(const TensorView& tensor, DType dtype,
+                            std::int64_t rows, DeviceId device) {
+  return tensor.rank == 1 && tensor.shape[0] == rows && rows > 0 &&
+         (tensor.strides[0] == 1 || rows == 1) && tensor.dtype == dtype &&
+         tensor.device == device && tensor.data != nullptr &&
+         is_element_aligned(tensor);
+}
 void check_finite_positive(std::string_view op, std::string_view argument,
                            double value);
 

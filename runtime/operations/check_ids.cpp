@@ -74,7 +74,7 @@ std::string index_text(const TensorView& tensor, std::int64_t n) {
 
 }  // namespace
 
-void check_range(std::string_view op, Device& device, Named argument,
+void check_range(std::string_view op, Device& device, const Named& argument,
                  std::int64_t limit, std::int64_t ignored) {
   const TensorView& tensor = argument.tensor;
   if (!tensor.given() || tensor.leading() == 0) return;

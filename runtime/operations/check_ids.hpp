@@ -12,7 +12,7 @@ namespace logpjit::runtime {
 /// Error{kInvalidArgument} naming the first integer of `tensor` that is outside
 /// [0, limit) and not `ignored`. Waits for the device; a tensor that is not
 /// given is passed over.
-void check_range(std::string_view op, Device& device, Named tensor,
+void check_range(std::string_view op, Device& device, const Named& tensor,
                  std::int64_t limit, std::int64_t ignored);
 
 }  // namespace logpjit::runtime

@@ -1,8 +1,6 @@
 // Values and statistics: checks, specification, arguments, launch.
 #include "runtime/operations/forward.hpp"
 
-#include <array>
-
 #include "runtime/operations/check.hpp"
 #include "runtime/operations/check_ids.hpp"
 #include "runtime/operations/copied_logits.hpp"
@@ -17,35 +15,38 @@ using runtime::RowSpace;
 struct TermOutput {
   Terms term;
   std::string_view name;
-  const TensorView& tensor;
+  TensorView RowForward::*tensor;
   DType dtype;
 };
 
-std::array<TermOutput, 7> term_outputs(const RowForward& call) {
-  return {{{Terms::kLogp, "logp", call.logp, DType::kFp32},
-           {Terms::kEntropy, "entropy", call.entropy, DType::kFp32},
-           {Terms::kLse, "lse", call.lse, DType::kFp32},
-           {Terms::kSquares, "squares", call.squares, DType::kFp32},
-           {Terms::kArgmax, "argmax", call.argmax, DType::kInt64},
-           {Terms::kNone, "max", call.max, DType::kFp32},
-           {Terms::kNone, "sum", call.sum, DType::kFp32}}};
-}
+constexpr TermOutput kTermOutputs[] = {
+    {Terms::kLogp, "logp", &RowForward::logp, DType::kFp32},
+    {Terms::kEntropy, "entropy", &RowForward::entropy, DType::kFp32},
+    {Terms::kLse, "lse", &RowForward::lse, DType::kFp32},
+    {Terms::kSquares, "squares", &RowForward::squares, DType::kFp32},
+    {Terms::kArgmax, "argmax", &RowForward::argmax, DType::kInt64},
+    {Terms::kNone, "max", &RowForward::max, DType::kFp32},
+    {Terms::kNone, "sum", &RowForward::sum, DType::kFp32}};
 
 /// Terms of the outputs that are given, each checked.
 Terms check_outputs(std::string_view op, const RowForward& call,
                     DeviceId device, RowSpace& space, int id_dimensions) {
   Terms terms = Terms::kNone;
   bool any = false;
-  for (const TermOutput& output : term_outputs(call)) {
-    if (!output.tensor.given()) continue;
-    const Named named{output.name, output.tensor};
+  for (const TermOutput& output : kTermOutputs) {
+    const Named named{output.name, call.*output.tensor};
+    if (!named.tensor.given()) continue;
+    terms = terms | output.term;
+    any = true;
+    const int trailing = output.term == Terms::kLogp ? id_dimensions : 0;
+    if (trailing == 0 && runtime::is_plain_vector(named.tensor, output.dtype,
+                                                  space.rows(), device)) {
+      continue;
+    }
     runtime::check_tensor(op, device, named);
     runtime::check_dtype(op, named, {output.dtype});
     runtime::check_contiguous(op, named);
-    space.add_vector(output.name, output.tensor,
-                     output.term == Terms::kLogp ? id_dimensions : 0);
-    terms = terms | output.term;
-    any = true;
+    space.add_vector(output.name, named.tensor, trailing);
   }
   if (!any) runtime::refuse(op, "outputs", "none is given");
   runtime::check_no_overlap(op,
@@ -101,13 +102,12 @@ RowValuesCall check_values(std::string_view op, DeviceId device,
   arguments.rows = space.rows_argument(space.add_matrix("logits", call.logits));
   arguments.row_count = space.rows();
   arguments.ignore_id = call.ignore_id;
-  made.ids = check_ids(op, device, call.ids, call.logp.given(), space);
+  made.ids =
+      check_ids(op, device, call.ids, call.logp.given(), space, arguments.ids);
   spec.ids = made.ids.dtype;
   spec.many_ids = made.ids.per_row > 1;
-  arguments.ids = made.ids.vector;
   arguments.ids_per_row = made.ids.per_row;
-  arguments.transform =
-      check_transform(op, device, call.transform, space, spec);
+  check_transform(op, device, call.transform, space, spec, arguments.transform);
   spec.terms = check_outputs(op, call, device, space, made.ids.trailing);
   set_outputs(call, arguments);
   return made;

@@ -14,7 +14,7 @@ struct RowValuesCall {
   RowSpace space;
   KernelSpec spec{};  ///< all but `rows`, which later tensors may change
   device::RowStatisticsArguments arguments{};
-  IdsArgument ids{};
+  IdsShape ids{};
 };
 
 /// Throws Error{kInvalidArgument} naming the member that is wrong.

@@ -9,7 +9,7 @@ namespace logpjit::runtime {
 namespace {
 
 device::VectorArgument check_vector(std::string_view op, DeviceId device,
-                                    Named argument, int trailing,
+                                    const Named& argument, int trailing,
                                     std::int64_t items, RowSpace& space) {
   check_tensor(op, device, argument);
   check_dtype(op, argument, {DType::kFp32});
@@ -37,7 +37,7 @@ bool same_view(const TensorView& a, const TensorView& b) {
 }  // namespace
 
 Terms check_upstream(std::string_view op, DeviceId device,
-                     const Upstream& upstream, const IdsArgument& ids,
+                     const Upstream& upstream, const IdsShape& ids,
                      RowSpace& space, device::UpstreamArgument& argument) {
   struct Row {
     Terms term;

@@ -15,7 +15,7 @@ namespace logpjit::runtime {
 
 /// Terms whose upstream gradient is given, each checked; fills `argument`.
 Terms check_upstream(std::string_view op, DeviceId device,
-                     const Upstream& upstream, const IdsArgument& ids,
+                     const Upstream& upstream, const IdsShape& ids,
                      RowSpace& space, device::UpstreamArgument& argument);
 
 /// The gradient buffer against the logits: dtype, shape, overlap.

@@ -67,8 +67,8 @@ device::SideArgument check_side(std::string_view op, DeviceId device,
   argument.logits = side.logits.data;
   argument.rows = space.rows_argument(space.add_matrix(side.name, side.logits));
   KernelSpec needs;
-  argument.transform =
-      runtime::check_transform(op, device, side.transform, space, needs);
+  runtime::check_transform(op, device, side.transform, space, needs,
+                           argument.transform);
   spec.temperature = spec.temperature || needs.temperature;
   spec.softcap = spec.softcap || needs.softcap;
   spec.aligned = spec.aligned && runtime::is_aligned(side.logits);
@@ -122,7 +122,7 @@ void validate_index(std::string_view op, runtime::Device& device,
 }
 
 /// A per-row fp32 tensor, contiguous.
-float* row_tensor(std::string_view op, DeviceId device, Named argument,
+float* row_tensor(std::string_view op, DeviceId device, const Named& argument,
                   RowSpace& space) {
   runtime::check_tensor(op, device, argument);
   runtime::check_dtype(op, argument, {DType::kFp32});
@@ -131,8 +131,8 @@ float* row_tensor(std::string_view op, DeviceId device, Named argument,
   return static_cast<float*>(argument.tensor.data);
 }
 
-float* optional_tensor(std::string_view op, DeviceId device, Named argument,
-                       RowSpace& space) {
+float* optional_tensor(std::string_view op, DeviceId device,
+                       const Named& argument, RowSpace& space) {
   if (!argument.tensor.given()) return nullptr;
   return row_tensor(op, device, argument, space);
 }

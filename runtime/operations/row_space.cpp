@@ -81,21 +81,4 @@ RowMap RowSpace::map() const {
   return one_stride_ ? RowMap::kStrided : RowMap::kStrided2;
 }
 
-device::RowsArgument RowSpace::rows_argument(RowStrides strides) const {
-  return {.inner_rows = inner_,
-          .outer_stride = strides.outer,
-          .inner_stride = strides.inner,
-          .index = index_,
-          .limit = outer_ * inner_};
-}
-
-device::VectorArgument RowSpace::vector_argument(const TensorView& tensor,
-                                                 RowStrides strides,
-                                                 std::int64_t item_stride) {
-  return {.data = tensor.data,
-          .outer_stride = strides.outer,
-          .inner_stride = strides.inner,
-          .item_stride = item_stride};
-}
-
 }  // namespace logpjit::runtime

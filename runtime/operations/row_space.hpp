@@ -42,10 +42,21 @@ class RowSpace {
   /// is enough for each.
   RowMap map() const;
 
-  device::RowsArgument rows_argument(RowStrides strides) const;
+  device::RowsArgument rows_argument(RowStrides strides) const {
+    return {.inner_rows = inner_,
+            .outer_stride = strides.outer,
+            .inner_stride = strides.inner,
+            .index = index_,
+            .limit = outer_ * inner_};
+  }
   static device::VectorArgument vector_argument(const TensorView& tensor,
                                                 RowStrides strides,
-                                                std::int64_t item_stride = 0);
+                                                std::int64_t item_stride = 0) {
+    return {.data = tensor.data,
+            .outer_stride = strides.outer,
+            .inner_stride = strides.inner,
+            .item_stride = item_stride};
+  }
 
  private:
   RowStrides add(const TensorView& tensor, bool flat);

@@ -21,33 +21,33 @@ std::int64_t check_vocab(std::string_view op, const TensorView& logits,
   return vocab;
 }
 
-IdsArgument check_ids(std::string_view op, DeviceId device,
-                      const TensorView& ids, bool wanted, RowSpace& space) {
-  IdsArgument argument;
-  if (!wanted && !ids.given()) return argument;
+IdsShape check_ids(std::string_view op, DeviceId device, const TensorView& ids,
+                   bool wanted, RowSpace& space,
+                   device::VectorArgument& argument) {
+  IdsShape shape;
+  if (!wanted && !ids.given()) return shape;
   check_tensor(op, device, {"ids", ids});
   check_dtype(op, {"ids", ids}, {DType::kInt32, DType::kInt64});
-  argument.dtype = ids.dtype;
-  argument.trailing = space.is_vector(ids) ? 0 : 1;
-  const RowStrides strides = space.add_vector("ids", ids, argument.trailing);
+  shape.dtype = ids.dtype;
+  shape.trailing = space.is_vector(ids) ? 0 : 1;
+  const RowStrides strides = space.add_vector("ids", ids, shape.trailing);
   std::int64_t item_stride = 0;
-  if (argument.trailing == 1) {
-    argument.per_row = ids.shape[ids.rank - 1];
+  if (shape.trailing == 1) {
+    shape.per_row = ids.shape[ids.rank - 1];
     item_stride = ids.strides[ids.rank - 1];
-    if (argument.per_row < 1 || argument.per_row > kMostIds) {
+    if (shape.per_row < 1 || shape.per_row > kMostIds) {
       refuse(op, "ids",
-             fmt::format("{} ids per row; 1 to {} are possible",
-                         argument.per_row, kMostIds));
+             fmt::format("{} ids per row; 1 to {} are possible", shape.per_row,
+                         kMostIds));
     }
   }
-  argument.vector = RowSpace::vector_argument(ids, strides, item_stride);
-  return argument;
+  argument = RowSpace::vector_argument(ids, strides, item_stride);
+  return shape;
 }
 
-device::TransformArgument check_transform(std::string_view op, DeviceId device,
-                                          const Transform& transform,
-                                          RowSpace& space, KernelSpec& spec) {
-  device::TransformArgument argument{};
+void check_transform(std::string_view op, DeviceId device,
+                     const Transform& transform, RowSpace& space,
+                     KernelSpec& spec, device::TransformArgument& argument) {
   check_finite_positive(op, "temperature",
                         static_cast<double>(transform.temperature));
   argument.temperature = transform.temperature;
@@ -68,7 +68,6 @@ device::TransformArgument check_transform(std::string_view op, DeviceId device,
   }
   argument.softcap = transform.softcap;
   spec.softcap = transform.softcap > 0;
-  return argument;
 }
 
 }  // namespace logpjit::runtime

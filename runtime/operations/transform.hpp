@@ -13,8 +13,7 @@ namespace logpjit::runtime {
 std::int64_t check_vocab(std::string_view op, const TensorView& logits,
                          std::int64_t vocab);
 
-struct IdsArgument {
-  device::VectorArgument vector{};
+struct IdsShape {
   std::int64_t per_row = 1;
   int trailing = 0;  ///< 1 when ids have a dimension K
   DType dtype = DType::kInt64;
@@ -24,12 +23,15 @@ struct IdsArgument {
 inline constexpr std::int64_t kMostIds = 512;
 
 /// Ids [N], [N, K], [B, S] or [B, S, K]. Not given: nothing, unless `wanted`.
-IdsArgument check_ids(std::string_view op, DeviceId device,
-                      const TensorView& ids, bool wanted, RowSpace& space);
+/// Sets `argument`; as does the next one: a launch waits for no copy of what
+/// was just written.
+IdsShape check_ids(std::string_view op, DeviceId device, const TensorView& ids,
+                   bool wanted, RowSpace& space,
+                   device::VectorArgument& argument);
 
 /// Also says in `spec` which parts of the transform the kernel needs.
-device::TransformArgument check_transform(std::string_view op, DeviceId device,
-                                          const Transform& transform,
-                                          RowSpace& space, KernelSpec& spec);
+void check_transform(std::string_view op, DeviceId device,
+                     const Transform& transform, RowSpace& space,
+                     KernelSpec& spec, device::TransformArgument& argument);
 
 }  // namespace logpjit::runtime
