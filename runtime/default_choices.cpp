@@ -113,7 +113,8 @@ std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
   const bool heavy = spec.softcap || has(spec.terms, Terms::kSquares) ||
                      spec.store == GradStore::kAccumulate;
   if (hits) {
-    return {{.config = block_config(128, heavy ? 6 : 10, 4)}};
+    const int blocks = spec.logits == DType::kFp32 ? 9 : 10;
+    return {{.config = block_config(128, heavy ? 6 : blocks, 4)}};
   }
   const bool roomy = is_newer(device) || (spec.logits == DType::kFp32 &&
                                           has(spec.terms, Terms::kEntropy));

@@ -28,8 +28,8 @@ struct HitList {
 LOGPJIT_DEVICE HitList hit_list() { return {shared_memory<Hit>(0), 0}; }
 
 /// Collects the table's columns in [first, last). Every warp counts them all
-/// and stores those of its own 32 ids at a time. Every thread of the block calls
-/// it.
+/// and notes those of its own 32 ids at a time; then each thread looks up the
+/// logits of the hits that it will write. Every thread of the block calls it.
 template <typename Logit, bool kAccumulate, int kBlock>
 LOGPJIT_DEVICE void collect_hits(HitList& list, int ids, const Logit* row,
                                  const Logit* gradient, i64 first, i64 last,
@@ -44,11 +44,17 @@ LOGPJIT_DEVICE void collect_hits(HitList& list, int ids, const Logit* row,
     const bool hit = column >= first && column < last;
     const u32 votes = ballot(hit);
     if (hit && i % kWarps == thread / 32) {
-      list.hits[list.count + count_bits(votes & lower_lanes)] = {
-          column, table.gains[k], widen(row[column]),
-          kAccumulate ? widen(gradient[column]) : 0.0f};
+      Hit& noted = list.hits[list.count + count_bits(votes & lower_lanes)];
+      noted.column = column;
+      noted.gain = table.gains[k];
     }
     list.count += count_bits(votes);
+  }
+  sync_threads();
+  for (int i = thread; i < list.count; i += kBlock) {
+    Hit& hit = list.hits[i];
+    hit.logit = widen(row[hit.column]);
+    hit.old = kAccumulate ? widen(gradient[hit.column]) : 0.0f;
   }
   sync_threads();
 }
