@@ -147,6 +147,11 @@ FileSystem& real_file_system() {
   return *files;
 }
 
+namespace {
+/// Lest a fork finds it half made in another thread.
+[[maybe_unused]] const FileSystem& made_at_load = real_file_system();
+}  // namespace
+
 ssize_t read_all(FileSystem& files, int file, void* to, std::size_t bytes,
                  off_t offset) {
   std::size_t done = 0;

@@ -21,7 +21,8 @@ void after_fork();
 void after_fork_in_child();
 
 // Never destroyed: fork handlers and late destructors may still come. Whoever
-// asks first, for a mutex or for the generation, installs the handlers.
+// asks first, for a mutex or for the generation, installs the handlers; the
+// latest is this file's loading, lest a fork finds them half installed.
 Register& the_register() {
   static auto* const instance = [] {
     pthread_atfork(before_fork, after_fork, after_fork_in_child);
@@ -29,6 +30,8 @@ Register& the_register() {
   }();
   return *instance;
 }
+
+[[maybe_unused]] const Register& made_at_load = the_register();
 
 void before_fork() {
   the_register().guard.lock();

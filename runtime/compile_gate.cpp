@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cache/fork_safe_mutex.hpp"
 #include "logpjit/error.hpp"
 
 namespace logpjit::runtime {
@@ -21,6 +22,7 @@ struct Gate {
   std::mutex mutex;
   int inside = 0;          // gates held, by all threads
   int waiting = 0;         // threads that wait for everybody to leave
+  bool used = false;       // somebody was inside
   bool exiting = false;    // for good
   std::thread::id exiter;  // who runs the exit handlers
 };
@@ -85,14 +87,19 @@ void stay_mapped() {
   dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+/// Made when this code is loaded: in a thread's first compile, a fork would
+/// find it half made, and no handlers. Handlers run latest first: this one
+/// before those of fork-safe mutexes, which who is inside may still want.
 Gate& gate() {
   static auto* const instance = [] {
-    stay_mapped();
+    cache::fork_generation();
     pthread_atfork(wait_for_all, let_in_again, after_fork_in_child);
     return new Gate;
   }();
   return *instance;
 }
+
+[[maybe_unused]] const Gate& made_at_load = gate();
 
 /// exit() destroys the thread's own objects before it runs any handler, in the
 /// main thread this one: a library that is in its first use makes globals after
@@ -122,6 +129,11 @@ bool enter() {
   }
   // Who is inside already goes on: the others wait for it.
   if (held_here == 0 && (gate().exiting || gate().waiting > 0)) return false;
+  if (!gate().used) {
+    gate().used = true;
+    stay_mapped();
+    CompileGate::wait_first_at_exit();
+  }
   ++gate().inside;
   ++held_here;
   return true;
@@ -130,10 +142,6 @@ bool enter() {
 }  // namespace
 
 CompileGate::CompileGate() {
-  [[maybe_unused]] static const bool registered = [] {
-    wait_first_at_exit();
-    return true;
-  }();
   while (!enter()) pause_a_moment();
 }
 

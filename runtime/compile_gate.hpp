@@ -1,11 +1,12 @@
-// What must not happen while a thread is inside a compiler: fork, the end of
-// the process, unloading.
+// What must not happen while a thread is inside a compiler or opens the driver:
+// fork, the end of the process, unloading.
 #pragma once
 
 namespace logpjit::runtime {
 
-/// Held by a thread while it is inside a compiler library, or between opening
-/// and passing on descriptors that a forked process must not keep. Meanwhile
+/// Held by a thread while it is inside a compiler library or starts the driver,
+/// or between opening and passing on descriptors that a forked process must not
+/// keep. Meanwhile
 /// - fork() in other threads waits: a child could never take the locks that
 ///   this thread holds in the library;
 /// - exit() and the end of main wait: the library's globals would be destroyed

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "cache/fork_safe_mutex.hpp"
 #include "runtime/config_lookup.hpp"
 
 namespace logpjit::runtime {
@@ -24,8 +26,10 @@ class MissFile {
       : file_(std::move(file)), log_(std::move(log)) {}
 
   void add(const KernelSpec& spec, std::int64_t rows) {
-    const std::lock_guard lock(mutex_);
-    if (!seen_.insert({spec, rows}).second) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!seen_.insert({spec, rows}).second) return;
+    }
     const std::string line =
         TunedShape{.spec = spec, .rows = rows}.text() + "\n";
     const int file =
@@ -34,7 +38,7 @@ class MissFile {
                                           static_cast<ssize_t>(line.size());
     const int error = errno;
     if (file >= 0) ::close(file);
-    if (!written && !std::exchange(warned_, true) && log_) {
+    if (!written && !warned_.exchange(true) && log_) {
       log_(fmt::format("untuned calls are not recorded in {}: {}",
                        file_.string(), std::strerror(error)));
     }
@@ -43,9 +47,9 @@ class MissFile {
  private:
   const std::filesystem::path file_;
   const LogSink log_;
-  std::mutex mutex_;
+  cache::ForkSafeMutex mutex_;
   std::set<std::pair<KernelSpec, std::int64_t>> seen_;
-  bool warned_ = false;
+  std::atomic<bool> warned_ = false;
 };
 
 ConfigUse::ConfigUse(const std::filesystem::path& miss_file, LogSink log) {

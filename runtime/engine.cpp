@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "cache/digest.hpp"
 #include "generator/generate.hpp"
@@ -141,10 +142,23 @@ Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
   return variant;
 }
 
+/// Read without a lock, which a fork meanwhile would leave taken in the child;
+/// what a thread reads second is dropped.
+std::shared_ptr<const Engine::TunedConfigs> Engine::tuned() {
+  {
+    const std::lock_guard lock(tuned_mutex_);
+    if (tuned_ != nullptr) return tuned_;
+  }
+  auto read =
+      std::make_shared<const TunedConfigs>(read_tuned_configs(options_));
+  const std::lock_guard lock(tuned_mutex_);
+  if (tuned_ == nullptr) tuned_ = std::move(read);
+  return tuned_;
+}
+
 std::vector<RowChoice> Engine::choices(const KernelSpec& spec) {
   std::vector<RowChoice> defaults = default_choices(spec, device_->info());
-  std::call_once(tuned_read_, [&] { tuned_ = read_tuned_configs(options_); });
-  return tuned_choices(spec, device_->info(), tuned_, std::move(defaults));
+  return tuned_choices(spec, device_->info(), *tuned(), std::move(defaults));
 }
 
 namespace {

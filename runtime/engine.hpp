@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -86,6 +85,8 @@ class Engine {
 
  private:
   const Program* try_prepare(const KernelSpec& spec, CUstream_st* stream);
+  using TunedConfigs = std::vector<TunedConfig>;
+  std::shared_ptr<const TunedConfigs> tuned();
   const Program& prepare_for(const KernelSpec& spec, CUstream_st* stream);
   void add_variant(const KernelSpec& spec, RowChoice choice,
                    std::vector<Variant>& variants,
@@ -100,8 +101,8 @@ class Engine {
   Fallback fallback_;
 
   ConfigUse config_use_;
-  std::once_flag tuned_read_;
-  std::vector<TunedConfig> tuned_;
+  cache::ForkSafeMutex tuned_mutex_;
+  std::shared_ptr<const TunedConfigs> tuned_;  ///< null until it was read
 
   cache::ForkSafeMutex fixed_mutex_;
   std::vector<std::unique_ptr<const Program>> fixed_;

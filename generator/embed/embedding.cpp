@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kHead =
     R"(// Written by logpjit-embed during the build.
 #include <array>
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,9 +45,16 @@ constexpr std::string_view kTail = R"(;
 
 }  // namespace
 
+// Without a lock, which a process forked meanwhile would find taken for ever:
+// of two threads that come first, one makes it in vain.
 const Manifest& embedded_manifest() {
-  static const Manifest manifest = make_manifest();
-  return manifest;
+  static constinit std::atomic<const Manifest*> manifest = nullptr;
+  if (const Manifest* made = manifest.load()) return *made;
+  const Manifest* mine = new Manifest(make_manifest());
+  const Manifest* first = nullptr;
+  if (manifest.compare_exchange_strong(first, mine)) return *mine;
+  delete mine;
+  return *first;
 }
 
 std::string_view embedded_file(std::string_view path) {

@@ -11,6 +11,7 @@
 
 #include "cache/fork_safe_mutex.hpp"
 #include "logpjit/error.hpp"
+#include "runtime/compile_gate.hpp"
 
 namespace logpjit::runtime::cuda {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 /// Drivers by file name asked for. The driver library itself is one per process
 /// and must never be closed, so neither is its table.
 struct Opened {
-  std::mutex mutex;
+  std::mutex mutex;  // taken with a CompileGate held
   std::map<std::string, std::unique_ptr<const Driver>> drivers;
 };
 Opened& opened() {
@@ -51,6 +52,7 @@ Driver::Driver(const DynamicLibrary& library) {
 
 const Driver& Driver::open(const std::string& explicit_file,
                            const std::vector<std::filesystem::path>& folders) {
+  const CompileGate gate;
   Opened& all = opened();
   const std::lock_guard lock(all.mutex);
   std::unique_ptr<const Driver>& driver = all.drivers[explicit_file];

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <utility>
 
 #include "logpjit/error.hpp"
 #include "runtime/operations/check.hpp"
@@ -84,14 +86,16 @@ const Function& Fallback::function(FallbackKernel kernel) {
   if (const Function* ready = place.load(std::memory_order_acquire)) {
     return *ready;
   }
+  auto loaded =
+      device_.load(image_for(device_, kernel), device::kFallbackSharedBytes);
   const std::lock_guard lock(mutex_);
-  if (const Function* ready = place.load(std::memory_order_acquire)) {
-    return *ready;
+  // One that another thread was faster than stays too: unloading it would end
+  // stream captures.
+  loaded_.push_back(std::move(loaded));
+  if (place.load(std::memory_order_acquire) == nullptr) {
+    place.store(loaded_.back().get(), std::memory_order_release);
   }
-  loaded_.push_back(
-      device_.load(image_for(device_, kernel), device::kFallbackSharedBytes));
-  place.store(loaded_.back().get(), std::memory_order_release);
-  return *loaded_.back();
+  return *place.load(std::memory_order_acquire);
 }
 
 template <typename Arguments, typename Rows>

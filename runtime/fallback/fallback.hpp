@@ -5,9 +5,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "cache/fork_safe_mutex.hpp"
 #include "logpjit/kernel_spec.hpp"
 #include "runtime/device.hpp"
 #include "runtime/fallback/images.hpp"
@@ -53,7 +53,7 @@ class Fallback {
   const Function& function(FallbackKernel kernel);
 
   Device& device_;
-  std::mutex mutex_;
+  cache::ForkSafeMutex mutex_;
   std::vector<std::unique_ptr<const Function>> loaded_;
   std::array<std::atomic<const Function*>, kFallbackKernels.size()>
       functions_{};

@@ -62,6 +62,25 @@ TEST_P(Compiling, IsLeftInPeace) {
   }
 }
 
+/// What a first use makes: the parts of a runtime, and the driver's table.
+TEST(FirstUse, IsOverOrNotYetBegunInAForkedChild) {
+  const testing::TemporaryDirectory folder;
+  const std::string cache = folder.path() / "cache";
+  setenv("LOGPJIT_CACHE_DIR", cache.c_str(), 1);
+  setenv("LOGPJIT_DRIVER", LOGPJIT_FAKE_DRIVER, 1);
+  // Compiles what the runtimes of below find in the cache.
+  const int compiled = run_worker("runtime", "signals", 1);
+  for (const char* kind : {"runtime", "driver"}) {
+    if (kind[0] == 'r' && compiled == kAbsent) continue;
+    for (const int pause : {1, 15, 41}) {
+      EXPECT_EQ(run_worker(kind, "locks", pause), kRight)
+          << kind << " after " << pause << " ms";
+    }
+  }
+  unsetenv("LOGPJIT_CACHE_DIR");
+  unsetenv("LOGPJIT_DRIVER");
+}
+
 TEST(CompilingBesideOthers, TemporaryFoldersStayEmpty) {
   const testing::TemporaryDirectory folder;
   setenv("TMPDIR", folder.path().c_str(), 1);
@@ -87,13 +106,15 @@ INSTANTIATE_TEST_SUITE_P(
     Nvrtc, Compiling,
     ::testing::Values(Case{"nvrtc", "return"}, Case{"nvrtc", "exit"},
                       Case{"nvrtc", "dlclose"}, Case{"nvrtc", "fork"},
-                      Case{"nvrtc", "timer"}, Case{"nvrtc", "signals"}),
+                      Case{"nvrtc", "locks"}, Case{"nvrtc", "timer"},
+                      Case{"nvrtc", "signals"}),
     name_of);
 INSTANTIATE_TEST_SUITE_P(
     Host, Compiling,
     ::testing::Values(Case{"host", "return"}, Case{"host", "exit"},
                       Case{"host", "dlclose"}, Case{"host", "fork"},
-                      Case{"host", "timer"}, Case{"host", "signals"}),
+                      Case{"host", "locks"}, Case{"host", "timer"},
+                      Case{"host", "signals"}),
     name_of);
 
 }  // namespace

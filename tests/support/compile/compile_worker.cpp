@@ -15,6 +15,8 @@
 #include <cstring>
 #include <thread>
 
+#include "tests/support/compile/stretched_locks.hpp"
+
 namespace {
 
 using CompileOnce = int(const char* kind);
@@ -79,6 +81,15 @@ int fork_children(const Job& job) {
   _exit(verdict());
 }
 
+/// While the compiling thread is within a lock, or makes something for the
+/// first time.
+int fork_amid_locks(const Job& job) {
+  constexpr int kLongMilliseconds = 25;
+  constexpr int kTimes = 40;
+  logpjit::testing::stretch_locks(kLongMilliseconds, kTimes);
+  return fork_children(job);
+}
+
 void do_nothing(int) {}
 
 /// A timer that interrupts every system call, as profilers have.
@@ -106,9 +117,10 @@ constexpr struct {
   const char* name;
   int (*run)(const Job& job);
 } kActions[] = {
-    {"return", return_from_main}, {"exit", call_exit},
-    {"dlclose", close_library},   {"fork", fork_children},
-    {"timer", be_interrupted},    {"signals", have_odd_signals},
+    {"return", return_from_main},  {"exit", call_exit},
+    {"dlclose", close_library},    {"fork", fork_children},
+    {"locks", fork_amid_locks},    {"timer", be_interrupted},
+    {"signals", have_odd_signals},
 };
 
 }  // namespace
