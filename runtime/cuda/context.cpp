@@ -17,26 +17,28 @@ void PrimaryContext::renew() const {
   context_ = context;
 }
 
+void PrimaryContext::push() const {
+  CUresult result = driver_.ctx_push_current(get());
+  if (result == kContextIsDestroyed) {
+    renew();
+    result = driver_.ctx_push_current(get());
+  }
+  driver_.check(result, "cuCtxPushCurrent");
+}
+
 CurrentContext::CurrentContext(const PrimaryContext& context)
     : driver_(context.driver()) {
   driver_.check_process();
   CUctx_st* current = nullptr;
   driver_.check(driver_.ctx_get_current(&current), "cuCtxGetCurrent");
-  if (current != context.get()) push(context);
+  if (current == context.get()) return;
+  context.push();
+  pushed_ = true;
 }
 
 CurrentContext::CurrentContext(const PrimaryContext& context, Afresh)
     : driver_(context.driver()) {
-  push(context);
-}
-
-void CurrentContext::push(const PrimaryContext& context) {
-  CUresult result = driver_.ctx_push_current(context.get());
-  if (result == kContextIsDestroyed) {
-    context.renew();
-    result = driver_.ctx_push_current(context.get());
-  }
-  driver_.check(result, "cuCtxPushCurrent");
+  context.push();
   pushed_ = true;
 }
 

@@ -23,6 +23,8 @@ class PrimaryContext {
   /// Loaded libraries and kernels live on; memory, streams and events are gone.
   /// Safe to call from several threads.
   void renew() const;
+  /// Makes it current in this thread, renewed if it was reset.
+  void push() const;
 
  private:
   const Driver& driver_;
@@ -46,11 +48,30 @@ class CurrentContext {
   CurrentContext& operator=(const CurrentContext&) = delete;
 
  private:
-  void push(const PrimaryContext& context);
-
   const Driver& driver_;
   bool pushed_ = false;
 };
+
+/// Does `work` in the context; where somebody has reset it meanwhile, or this
+/// thread holds what was left of it, once more in the new one after `renewed`.
+/// Every call of a device goes through here.
+template <typename Work, typename Renewed>
+auto in_context(const PrimaryContext& context, const Work& work,
+                const Renewed& renewed) {
+  try {
+    const CurrentContext current(context);
+    return work();
+  } catch (const ContextLost&) {
+    context.renew();
+    const CurrentContext current(context, CurrentContext::Afresh{});
+    renewed();
+    return work();
+  }
+}
+template <typename Work>
+auto in_context(const PrimaryContext& context, const Work& work) {
+  return in_context(context, work, [] {});
+}
 
 /// For destructors: does `work` in the context, or nothing where that fails, as
 /// in a forked child and after the driver has shut down.

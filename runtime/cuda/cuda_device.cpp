@@ -71,19 +71,21 @@ class CapturedWork final : public Graph {
     graph_.emplace(driver, stream_->get(), work);
   }
   ~CapturedWork() override {
-    const CurrentContext current(context_);
-    graph_.reset();
-    stream_.reset();
+    try_in_context(context_, [&] {
+      graph_.reset();
+      stream_.reset();
+    });
   }
   CapturedWork(const CapturedWork&) = delete;
   CapturedWork& operator=(const CapturedWork&) = delete;
 
   double replay_ms() override {
-    const CurrentContext current(context_);
-    const auto begin = device_.record(stream_->get());
-    graph_->launch(stream_->get());
-    const auto end = device_.record(stream_->get());
-    return device_.elapsed_ms(*begin, *end);
+    return in_context(context_, [&] {
+      const auto begin = device_.record(stream_->get());
+      graph_->launch(stream_->get());
+      const auto end = device_.record(stream_->get());
+      return device_.elapsed_ms(*begin, *end);
+    });
   }
 
  private:
@@ -112,22 +114,9 @@ std::string CudaDevice::target() const {
                      info_.major >= 9 ? "a" : "");
 }
 
-/// Once more where somebody has reset the context meanwhile.
-template <typename Work>
-auto CudaDevice::in_context(const Work& work) const {
-  try {
-    const CurrentContext current(context_);
-    return work();
-  } catch (const ContextLost&) {
-    context_.renew();
-    const CurrentContext current(context_, CurrentContext::Afresh{});
-    return work();
-  }
-}
-
 std::unique_ptr<Function> CudaDevice::load(const cache::Image& image,
                                            std::uint32_t dynamic_shared_bytes) {
-  return in_context([&] {
+  return in_context(context_, [&] {
     return std::make_unique<CudaFunction>(driver_, device_, image,
                                           dynamic_shared_bytes);
   });
@@ -136,7 +125,6 @@ std::unique_ptr<Function> CudaDevice::load(const cache::Image& image,
 void CudaDevice::launch(const Function& function, const LaunchShape& shape,
                         CUstream_st* stream, const void* arguments,
                         std::size_t) {
-  const CurrentContext current(context_);
   LaunchAttribute cluster{};
   cluster.id = kClusterDimension;
   cluster.value.cluster = {shape.cluster, 1, 1};
@@ -152,46 +140,46 @@ void CudaDevice::launch(const Function& function, const LaunchShape& shape,
                                           shape.cluster > 1 ? 1u : 0u};
   void* parameters[] = {const_cast<void*>(arguments)};
   const auto& cuda_function = static_cast<const CudaFunction&>(function);
-  CUresult result = driver_.launch_kernel_ex(
-      &configuration, cuda_function.get(), parameters, nullptr);
-  if (result == kContextIsDestroyed) {
-    context_.renew();
-    const CurrentContext renewed(context_, CurrentContext::Afresh{});
-    cuda_function.set_attributes();
-    result = driver_.launch_kernel_ex(&configuration, cuda_function.get(),
-                                      parameters, nullptr);
-  }
-  driver_.check(result, "cuLaunchKernelEx");
+  in_context(
+      context_,
+      [&] {
+        driver_.check(
+            driver_.launch_kernel_ex(&configuration, cuda_function.get(),
+                                     parameters, nullptr),
+            "cuLaunchKernelEx");
+      },
+      [&] { cuda_function.set_attributes(); });
 }
 
 std::unique_ptr<Buffer> CudaDevice::allocate(std::size_t bytes) {
-  return in_context(
-      [&] { return std::make_unique<CudaBuffer>(driver_, context_, bytes); });
+  return in_context(context_, [&] {
+    return std::make_unique<CudaBuffer>(driver_, context_, bytes);
+  });
 }
 
 void CudaDevice::copy_in(void* to, const void* from, std::size_t bytes) {
-  in_context([&] {
+  in_context(context_, [&] {
     driver_.check(driver_.memcpy_htod(address(to), from, bytes),
                   "cuMemcpyHtoD");
   });
 }
 
 void CudaDevice::copy_out(void* to, const void* from, std::size_t bytes) {
-  in_context([&] {
+  in_context(context_, [&] {
     driver_.check(driver_.memcpy_dtoh(to, address(from), bytes),
                   "cuMemcpyDtoH");
   });
 }
 
 void CudaDevice::fill(void* to, std::uint8_t value, std::size_t bytes) {
-  in_context([&] {
+  in_context(context_, [&] {
     driver_.check(driver_.memset_d8(address(to), value, bytes), "cuMemsetD8");
   });
 }
 
 void CudaDevice::copy(void* to, const void* from, std::size_t bytes,
                       CUstream_st* stream) {
-  in_context([&] {
+  in_context(context_, [&] {
     driver_.check(
         driver_.memcpy_async(address(to), address(from), bytes, stream),
         "cuMemcpyAsync");
@@ -199,12 +187,13 @@ void CudaDevice::copy(void* to, const void* from, std::size_t bytes,
 }
 
 void CudaDevice::synchronize() {
-  in_context(
-      [&] { driver_.check(driver_.ctx_synchronize(), "cuCtxSynchronize"); });
+  in_context(context_, [&] {
+    driver_.check(driver_.ctx_synchronize(), "cuCtxSynchronize");
+  });
 }
 
 std::size_t CudaDevice::free_bytes() const {
-  return in_context([&] {
+  return in_context(context_, [&] {
     std::size_t free = 0;
     std::size_t total = 0;
     driver_.check(driver_.mem_get_info(&free, &total), "cuMemGetInfo");
@@ -213,44 +202,46 @@ std::size_t CudaDevice::free_bytes() const {
 }
 
 std::unique_ptr<Event> CudaDevice::make_event() {
-  const CurrentContext current(context_);
-  return std::make_unique<CudaEvent>(driver_, context_);
+  return in_context(
+      context_, [&] { return std::make_unique<CudaEvent>(driver_, context_); });
 }
 
 void CudaDevice::mark(Event& event, CUstream_st* stream) {
-  const CurrentContext current(context_);
-  driver_.check(
-      driver_.event_record(static_cast<CudaEvent&>(event).get(), stream),
-      "cuEventRecord");
+  in_context(context_, [&] {
+    driver_.check(
+        driver_.event_record(static_cast<CudaEvent&>(event).get(), stream),
+        "cuEventRecord");
+  });
 }
 
 void CudaDevice::wait_for(CUstream_st* stream, const Event& event) {
-  const CurrentContext current(context_);
-  driver_.check(driver_.stream_wait_event(
-                    stream, static_cast<const CudaEvent&>(event).get(), 0),
-                "cuStreamWaitEvent");
+  in_context(context_, [&] {
+    driver_.check(driver_.stream_wait_event(
+                      stream, static_cast<const CudaEvent&>(event).get(), 0),
+                  "cuStreamWaitEvent");
+  });
 }
 
 bool CudaDevice::reached(const Event& event) {
-  const CurrentContext current(context_);
-  const CUresult result =
-      driver_.event_query(static_cast<const CudaEvent&>(event).get());
-  if (result == kNotReady) return false;
-  driver_.check(result, "cuEventQuery");
-  return true;
+  return in_context(context_, [&] {
+    const CUresult result =
+        driver_.event_query(static_cast<const CudaEvent&>(event).get());
+    if (result == kNotReady) return false;
+    driver_.check(result, "cuEventQuery");
+    return true;
+  });
 }
 
 std::unique_ptr<Buffer> CudaDevice::allocate_host(std::size_t bytes) {
-  const CurrentContext current(context_);
-  return std::make_unique<CudaHostBuffer>(driver_, context_, bytes);
+  return in_context(context_, [&] {
+    return std::make_unique<CudaHostBuffer>(driver_, context_, bytes);
+  });
 }
 
-void CudaDevice::bind_thread() {
-  driver_.check(driver_.ctx_push_current(context_.get()), "cuCtxPushCurrent");
-}
+void CudaDevice::bind_thread() { context_.push(); }
 
 CUstream_st* CudaDevice::make_stream() {
-  return in_context([&] {
+  return in_context(context_, [&] {
     CUstream_st* stream = nullptr;
     driver_.check(driver_.stream_create(&stream, kStreamNonBlocking),
                   "cuStreamCreate");
@@ -259,13 +250,13 @@ CUstream_st* CudaDevice::make_stream() {
 }
 
 void CudaDevice::free_stream(CUstream_st* stream) {
-  in_context([&] {
+  in_context(context_, [&] {
     driver_.check(driver_.stream_destroy(stream), "cuStreamDestroy");
   });
 }
 
 std::unique_ptr<Event> CudaDevice::record(CUstream_st* stream) {
-  return in_context([&] {
+  return in_context(context_, [&] {
     auto event = std::make_unique<CudaEvent>(driver_, context_);
     driver_.check(driver_.event_record(event->get(), stream), "cuEventRecord");
     return event;
@@ -273,28 +264,34 @@ std::unique_ptr<Event> CudaDevice::record(CUstream_st* stream) {
 }
 
 double CudaDevice::elapsed_ms(const Event& begin, const Event& end) {
-  const CurrentContext current(context_);
-  CUevent_st* last = static_cast<const CudaEvent&>(end).get();
-  driver_.check(driver_.event_synchronize(last), "cuEventSynchronize");
-  float ms = 0;
-  driver_.check(driver_.event_elapsed_time(
-                    &ms, static_cast<const CudaEvent&>(begin).get(), last),
-                "cuEventElapsedTime");
-  return ms;
+  return in_context(context_, [&] {
+    CUevent_st* last = static_cast<const CudaEvent&>(end).get();
+    driver_.check(driver_.event_synchronize(last), "cuEventSynchronize");
+    float ms = 0;
+    driver_.check(driver_.event_elapsed_time(
+                      &ms, static_cast<const CudaEvent&>(begin).get(), last),
+                  "cuEventElapsedTime");
+    return double{ms};
+  });
 }
 
 std::unique_ptr<Graph> CudaDevice::capture(
     std::function<void(CUstream_st*)> work) {
-  const CurrentContext current(context_);
-  return std::make_unique<CapturedWork>(*this, driver_, context_, work);
+  return in_context(context_, [&] {
+    return std::make_unique<CapturedWork>(*this, driver_, context_, work);
+  });
 }
 
 bool CudaDevice::is_capturing(CUstream_st* stream) const {
-  const CurrentContext current(context_);
-  int status = 0;
-  const CUresult result = driver_.stream_is_capturing(stream, &status);
-  // The legacy stream cannot be asked while another one is being captured.
-  return result == kCaptureImplicit || (result == kSuccess && status != 0);
+  return in_context(context_, [&] {
+    int status = 0;
+    const CUresult result = driver_.stream_is_capturing(stream, &status);
+    if (result == kContextIsDestroyed) {
+      driver_.check(result, "cuStreamIsCapturing");
+    }
+    // The legacy stream cannot be asked while another one is being captured.
+    return result == kCaptureImplicit || (result == kSuccess && status != 0);
+  });
 }
 
 }  // namespace logpjit::runtime::cuda

@@ -46,9 +46,6 @@ class CudaDevice final : public Device {
   bool is_capturing(CUstream_st* stream) const override;
 
  private:
-  template <typename Work>
-  auto in_context(const Work& work) const;
-
   const Driver& driver_;
   CUdevice device_;
   PrimaryContext context_;

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -288,6 +289,57 @@ TEST_F(Contexts, AfterAResetThereIsMemoryAgain) {
   EXPECT_EQ(failure_of([&] { process.launch(); }), "");
 }
 
+/// A call of a device, by name: what it needs is made when nothing is wrong.
+struct DeviceCall {
+  const char* name;
+  std::function<void(Device&, Event&, Graph&)> call;
+};
+
+const DeviceCall kDeviceCalls[] = {
+    {"allocate", [](Device& gpu, Event&, Graph&) { gpu.allocate(64); }},
+    {"allocate_host",
+     [](Device& gpu, Event&, Graph&) { gpu.allocate_host(64); }},
+    {"copy_in", [](Device& gpu, Event&, Graph&) { gpu.copy_in(0, 0, 0); }},
+    {"copy_out", [](Device& gpu, Event&, Graph&) { gpu.copy_out(0, 0, 0); }},
+    {"fill", [](Device& gpu, Event&, Graph&) { gpu.fill(0, 0, 0); }},
+    {"copy", [](Device& gpu, Event&, Graph&) { gpu.copy(0, 0, 0, nullptr); }},
+    {"synchronize", [](Device& gpu, Event&, Graph&) { gpu.synchronize(); }},
+    {"free_bytes", [](Device& gpu, Event&, Graph&) { gpu.free_bytes(); }},
+    {"make_event", [](Device& gpu, Event&, Graph&) { gpu.make_event(); }},
+    {"mark", [](Device& gpu, Event& event, Graph&) { gpu.mark(event, 0); }},
+    {"wait_for",
+     [](Device& gpu, Event& event, Graph&) { gpu.wait_for(0, event); }},
+    {"reached", [](Device& gpu, Event& event, Graph&) { gpu.reached(event); }},
+    {"bind_thread", [](Device& gpu, Event&, Graph&) { gpu.bind_thread(); }},
+    {"streams",
+     [](Device& gpu, Event&, Graph&) { gpu.free_stream(gpu.make_stream()); }},
+    {"record", [](Device& gpu, Event&, Graph&) { gpu.record(nullptr); }},
+    {"elapsed_ms",
+     [](Device& gpu, Event& event, Graph&) { gpu.elapsed_ms(event, event); }},
+    {"capture",
+     [](Device& gpu, Event&, Graph&) { gpu.capture([](CUstream_st*) {}); }},
+    {"replay", [](Device&, Event&, Graph& graph) { graph.replay_ms(); }},
+    {"is_capturing",
+     [](Device& gpu, Event&, Graph&) { gpu.is_capturing(nullptr); }},
+};
+
+TEST_F(Contexts, EveryCallTakesUpANewContextInAThreadThatHoldsTheOldOne) {
+  Process process(cache());
+  Device& gpu = process.engine().device();
+  for (const DeviceCall& each : kDeviceCalls) {
+    const auto event = gpu.make_event();
+    const auto graph = gpu.capture([](CUstream_st*) {});
+    fake().set_current(0);
+    const int before = fake().retained;
+    fake().reset_context(0);
+    EXPECT_EQ(failure_of([&] { each.call(gpu, *event, *graph); }), "")
+        << each.name;
+    EXPECT_EQ(fake().retained, before + 1) << each.name << " took it once";
+    EXPECT_EQ(fake().current_device(), 0) << each.name;
+    fake().set_current(-1);
+  }
+}
+
 TEST_F(Contexts, OneThatStaysLostIsAnError) {
   Process process(cache());
   process.launch();
@@ -301,6 +353,7 @@ TEST_F(Contexts, OwnersOutliveTheDriver) {
   Process process(cache());
   const auto buffer = process.engine().device().allocate(64);
   const auto event = process.engine().device().record(nullptr);
+  const auto graph = process.engine().device().capture([](CUstream_st*) {});
   fake().all_answer = 4;  // the driver is shutting down
 }
 
