@@ -1,5 +1,6 @@
 """The vocabulary over a process group: gloo, one process a rank, CPU device."""
 
+import json
 import os
 import subprocess
 import sys
@@ -62,3 +63,19 @@ def test_without_a_process_group():
 )
 def test_over_nccl():
     run_ranks("vocab_parallel_ranks.py", 2, "even", "cuda")
+
+
+def test_three_collectives_give_the_same():
+    """The scheme that speed is compared with is right, and runs."""
+    program = os.path.join(HERE, "three_collectives.py")
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, "report.json")
+        subprocess.run(
+            [sys.executable, "-B", program, "--ranks", "2", "--device", "cpu"]
+            + ["--vocab", "600", "--rows", "8", "--json", report],
+            check=True,
+            timeout=200,
+        )
+        with open(report) as file:
+            (row,) = json.load(file)["rows"]
+    assert row["one_collective_us"] > 0 and row["three_collectives_us"] > 0
