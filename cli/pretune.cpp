@@ -88,6 +88,10 @@ tuning::TuneOptions make_options(const Flags& flags, const DeviceInfo& device,
   options.force = flags.force;
   options.interrupted = InterruptGuard::interrupted;
   const auto begin = std::chrono::steady_clock::now();
+  options.on_defaults = [&progress](std::size_t count) {
+    progress.set_steps(static_cast<std::int64_t>(count) + 1);
+    progress.step("build what runs without tuning");
+  };
   options.on_key = [&progress, begin, budget = flags.budget](
                        const TunedShape& shape, std::size_t at,
                        std::size_t count) {
@@ -98,7 +102,6 @@ tuning::TuneOptions make_options(const Flags& flags, const DeviceInfo& device,
                                 : spent / static_cast<double>(at);
     const double left = std::min(each * static_cast<double>(count - at),
                                  std::max(budget - spent, 0.0));
-    progress.set_steps(static_cast<std::int64_t>(count));
     progress.step(
         fmt::format("{} {} {} x {}", shape.spec.op(), name(shape.spec.logits),
                     shape.rows, shape.spec.vocab),

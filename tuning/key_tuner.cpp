@@ -1,49 +1,24 @@
-// Build, verify, measure, select: for one specification and row count.
+// Build and verify: for one specification and row count.
 #include "tuning/key_tuner.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
-#include <numeric>
 #include <utility>
 
 #include "logpjit/error.hpp"
 #include "runtime/engine.hpp"
 #include "tuning/parallel.hpp"
+#include "tuning/stopwatch.hpp"
 
 namespace logpjit::tuning {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Without being measured: a candidate whose first run takes this many times
 /// the quickest is given up, if it took long enough to be told.
 constexpr double kHopeless = 2;
 constexpr double kLongMs = 1;
-
-double ms_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin)
-      .count();
-}
-
-/// Adds the time of a scope.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& sum) : sum_(sum) {}
-  ~Stopwatch() { sum_ += ms_since(begin_); }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  double& sum_;
-  const Clock::time_point begin_ = Clock::now();
-};
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
 
 /// Values that are plainly wrong, not merely rounded elsewhere.
 bool is_accurate(const Accuracy& accuracy, const KernelSpec& spec) {
@@ -53,11 +28,6 @@ bool is_accurate(const Accuracy& accuracy, const KernelSpec& spec) {
     return accuracy.max_absolute() <= 2e-5 || accuracy.max_relative() <= 2e-5;
   }
   return accuracy.max_ulp() <= 1.01 || accuracy.max_absolute() <= 1e-6;
-}
-
-double least(const std::vector<double>& samples) {
-  return samples.empty() ? std::numeric_limits<double>::infinity()
-                         : *std::min_element(samples.begin(), samples.end());
 }
 
 }  // namespace
@@ -98,9 +68,7 @@ void KeyTuner::add_neighbours(std::span<const LaunchConfig> configs) {
   std::vector<LaunchConfig> known;
   known.reserve(key_.candidates.size());
   for (const Candidate& each : key_.candidates) known.push_back(each.config);
-  const auto best = std::ranges::min_element(
-      loaded_, {}, [](const Loaded& each) { return least(each.samples); });
-  auto near = neighbours(configs, key_.candidates[best->candidate].config,
+  auto near = neighbours(configs, key_.candidates[best().candidate].config,
                          known, options_.second_candidates);
   if (near.empty()) return;
   add(std::move(near));
@@ -121,17 +89,37 @@ void KeyTuner::build(std::size_t first) {
   const Stopwatch watch(key_.times.compile);
   const Clock::time_point begin = Clock::now();
   const auto end = begin + (deadline_ - begin) * 6 / 10;
-  std::atomic<bool> begun = false;
+  if (first == 0) expect_build_time();
   parallel_for(
       key_.candidates.size() - first, options_.compile_threads,
-      [&](std::size_t i) { build_one(key_.candidates[first + i]); },
-      [&] {
-        // The default is always built.
-        const bool is_first = first == 0 && !begun.exchange(true);
-        const std::chrono::duration<double, std::milli> more(
-            longest_build_ms_.load());
-        return !is_first && (Clock::now() + more >= end || is_over());
-      });
+      [&](std::size_t i) {
+        Candidate& candidate = key_.candidates[first + i];
+        if (may_build(candidate, end)) build_one(candidate);
+      },
+      [] { return false; });
+}
+
+/// Of a default that was built ahead: what it took.
+void KeyTuner::expect_build_time() {
+  runtime::Engine& engine = runtime_.engine();
+  const auto found = engine.images().find(
+      engine.key(key_.shape.spec, key_.candidates.front().config,
+                 engine.device().target()));
+  if (found) longest_build_ms_ = found->image->compile_ms;
+}
+
+/// The default always; another unless it would end too late.
+bool KeyTuner::may_build(const Candidate& candidate, Clock::time_point end) {
+  if (&candidate == &key_.candidates.front()) return true;
+  if (is_over() || Clock::now() >= end) return false;
+  const std::chrono::duration<double, std::milli> usual(
+      longest_build_ms_.load());
+  if (Clock::now() + usual < end) return true;
+  runtime::Engine& engine = runtime_.engine();
+  return engine.images()
+      .find(engine.key(key_.shape.spec, candidate.config,
+                       engine.device().target()))
+      .has_value();
 }
 
 void KeyTuner::build_one(Candidate& candidate) {
@@ -236,158 +224,6 @@ bool KeyTuner::verify_one(Candidate& candidate, Kernel& kernel) {
     device.synchronize();  // throws when more than the candidate is broken
   }
   return false;
-}
-
-double KeyTuner::best_ms() const {
-  double best = std::numeric_limits<double>::infinity();
-  for (const Loaded& each : loaded_) {
-    best = std::min(best, least(each.samples));
-  }
-  return best;
-}
-
-bool KeyTuner::reached_goal() const {
-  return !floor_samples_.empty() &&
-         least(floor_samples_) >= options_.stop_at * best_ms();
-}
-
-void KeyTuner::sample(Loaded& loaded) {
-  runtime::Device& device = runtime_.engine().device();
-  if (loaded.work == nullptr) {
-    const auto start = [this, kernel = loaded.kernel](CUstream_st* stream,
-                                                      int turn) {
-      subject_->use(kernel);
-      subject_->start(stream, turn);
-    };
-    loaded.work = std::make_unique<TimedWork>(device, start, options_.measure);
-    if (const auto first = loaded.work->calibration()) {
-      loaded.samples.push_back(*first);
-      return;
-    }
-  }
-  loaded.samples.push_back(loaded.work->sample());
-}
-
-void KeyTuner::measure_floors(int rounds) {
-  runtime::Device& device = runtime_.engine().device();
-  if (floor_ == nullptr) {
-    const std::int64_t shape[] = {key_.shape.rows, key_.shape.spec.vocab};
-    copy_from_ = poisoned_tensor(device, key_.shape.spec.logits, shape);
-    copy_to_ = poisoned_tensor(device, key_.shape.spec.logits, shape);
-    key_.copy_bytes = 2 * static_cast<std::int64_t>(copy_from_.bytes());
-    floor_ = std::make_unique<TimedWork>(
-        device,
-        [this](CUstream_st* stream, int turn) {
-          subject_->start_floor(floors_, stream, turn);
-        },
-        options_.measure);
-    copy_ = std::make_unique<TimedWork>(
-        device,
-        [this, &device](CUstream_st* stream, int) {
-          device.copy(copy_to_.view.data, copy_from_.view.data,
-                      copy_from_.bytes(), stream);
-        },
-        options_.measure);
-  }
-  for (int i = 0; i < rounds; ++i) {
-    floor_samples_.push_back(floor_->sample());
-    copy_samples_.push_back(copy_->sample());
-  }
-}
-
-/// Rounds over all that are verified and not given up, so that drift meets all
-/// alike. The default has at least one sample whatever the time.
-void KeyTuner::measure() {
-  const Stopwatch watch(key_.times.measure);
-  const Clock::time_point begin = Clock::now();
-  for (int round = 0; round < options_.measure.rounds; ++round) {
-    if (round > 0 && is_over(expected_ms_)) return;
-    if (static_cast<std::size_t>(round) >= options_.least_samples &&
-        ms_since(begin) > options_.enough_ms) {
-      return;
-    }
-    measure_floors(1);
-    for (Loaded& loaded : loaded_) {
-      Candidate& candidate = key_.candidates[loaded.candidate];
-      if (candidate.status == CandidateStatus::kSlow) continue;
-      if (loaded.candidate != 0 && is_over(expected_ms_)) return;
-      try {
-        sample(loaded);
-      } catch (const Error& error) {
-        if (loaded.candidate == 0) throw;
-        candidate.status = CandidateStatus::kRunFailed;
-        candidate.reason = first_line(error.message());
-        loaded.samples.clear();
-        runtime_.engine().device().synchronize();
-        continue;
-      }
-      candidate.status = CandidateStatus::kMeasured;
-      const double best = best_ms();
-      if (loaded.candidate != 0 &&
-          least(loaded.samples) > options_.give_up * best) {
-        candidate.status = CandidateStatus::kSlow;
-        candidate.reason =
-            fmt::format("{:.2f} times the best", least(loaded.samples) / best);
-      }
-    }
-    std::erase_if(loaded_, [&](const Loaded& each) {
-      return key_.candidates[each.candidate].status ==
-             CandidateStatus::kRunFailed;
-    });
-  }
-}
-
-void KeyTuner::finish() {
-  if (options_.interrupted()) {
-    throw Error(ErrorCode::kUnsupported, "interrupted");
-  }
-  if (loaded_.front().samples.size() < options_.least_samples) {
-    throw Error(ErrorCode::kUnsupported,
-                "the budget was spent before enough was measured");
-  }
-  for (const Loaded& loaded : loaded_) {
-    if (loaded.samples.empty()) continue;
-    key_.candidates[loaded.candidate].timing = timing_of(loaded.samples);
-  }
-  if (!floor_samples_.empty()) {
-    key_.floor = timing_of(floor_samples_);
-    key_.copy = timing_of(copy_samples_);
-  }
-  // Preference: nearness to the default, so that ties end alike in every run.
-  const LaunchConfig fallback = key_.candidates.front().config;
-  std::vector<std::size_t> order(key_.candidates.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
-    const LaunchConfig& config = key_.candidates[i].config;
-    return std::pair(distance(config, fallback), config.text());
-  });
-  std::vector<Timing> timings;
-  for (const std::size_t i : order) {
-    const Candidate& candidate = key_.candidates[i];
-    const bool counts = candidate.status == CandidateStatus::kMeasured;
-    timings.push_back(counts && candidate.timing ? *candidate.timing
-                                                 : Timing{});
-  }
-  key_.selection = select(timings, options_.select);
-  if (!key_.selection) {
-    throw Error(ErrorCode::kInternal, "the default gave no usable time");
-  }
-  key_.selection->winner = order[key_.selection->winner];
-  key_.selection->fastest = order[key_.selection->fastest];
-  const Candidate& winner = key_.candidates[key_.selection->winner];
-  key_.winner = winner.config;
-  key_.winner_ms = winner.timing->median_ms;
-  key_.winner_spread = winner.timing->spread;
-  key_.winner_cached = winner.cache_hit;
-  key_.status =
-      key_.selection->stable ? KeyStatus::kTuned : KeyStatus::kUnstable;
-  if (!key_.selection->stable) {
-    key_.reason = fmt::format(
-        "times spread by {:.0f} % (the default's by {:.0f} %): the device is "
-        "shared or throttled; nothing was stored",
-        100 * winner.timing->spread,
-        100 * key_.candidates.front().timing->spread);
-  }
 }
 
 }  // namespace logpjit::tuning

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tuning/bench_subject.hpp"
@@ -12,6 +13,11 @@
 #include "tuning/tuner.hpp"
 
 namespace logpjit::tuning {
+
+/// As much of a message as a report has room for.
+inline std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
 
 /// Throws what the subject's or the default's failure is; candidates that fail
 /// say so in the result. A driver error that may concern the whole device ends
@@ -36,6 +42,8 @@ class KeyTuner {
   void add(std::vector<LaunchConfig> configs);
   void add_neighbours(std::span<const LaunchConfig> configs);
   void build(std::size_t first);
+  void expect_build_time();
+  bool may_build(const Candidate& candidate, Clock::time_point end);
   void build_one(Candidate& candidate);
   void check_default();
   void verify(std::size_t first);
@@ -46,7 +54,8 @@ class KeyTuner {
   void measure_floors(int rounds);
   void finish();
   bool reached_goal() const;
-  double best_ms() const;
+  /// Of the shortest sample.
+  const Loaded& best() const;
   /// Whether the deadline will be past after `ms` more, or the run is to end.
   bool is_over(double ms = 0) const;
 

@@ -19,6 +19,9 @@ namespace {
 constexpr std::string_view kTemplates = "templates";
 /// Of the time that the keys before took.
 constexpr double kLeastShare = 0.9;
+/// Of the budget.
+constexpr double kMostForDefaults = 0.8;
+constexpr std::string_view kStopped = "stopped by the user";
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
@@ -37,6 +40,16 @@ std::size_t measured_count(const KeyResult& key) {
   return static_cast<std::size_t>(std::ranges::count_if(
       key.candidates,
       [](const Candidate& candidate) { return candidate.timing.has_value(); }));
+}
+
+/// The default was built ahead: that is this key's time.
+void count_default(const DefaultBuilds::One& built, KeyResult& key) {
+  Candidate& candidate = key.candidates.front();
+  candidate.compile_ms += built.ms;
+  candidate.cache_hit = built.cache_hit;
+  key.times.compile += built.ms;
+  key.times.total += built.ms;
+  if (key.winner == candidate.config) key.winner_cached = built.cache_hit;
 }
 
 }  // namespace
@@ -96,7 +109,10 @@ TuneOptions TuneOptions::for_device(const DeviceInfo& device) {
 }
 
 Tuner::Tuner(Runtime& runtime, cache::ConfigStore& store, TuneOptions options)
-    : runtime_(runtime), store_(store), options_(std::move(options)) {}
+    : runtime_(runtime),
+      store_(store),
+      options_(std::move(options)),
+      defaults_(runtime.engine()) {}
 
 Tuner::~Tuner() = default;
 
@@ -170,11 +186,23 @@ bool Tuner::device_is_lost() {
   }
 }
 
+/// Side by side. A key without a default has nothing, so they may take most of
+/// the budget.
+void Tuner::build_defaults(const std::vector<runtime::TunedShape>& open) {
+  const double most = kMostForDefaults * options_.budget_s;
+  defaults_.build(open, options_.compile_threads, [&] {
+    return options_.interrupted() ||
+           seconds_since(begin_) + defaults_.mean_ms() / 1000 > most;
+  });
+}
+
 KeyResult Tuner::tune(const runtime::TunedShape& shape,
                       Clock::time_point deadline) {
   KeyResult key{.shape = shape};
+  const auto built = defaults_.take(shape);
   try {
     KeyTuner(runtime_, floors(), options_, key, deadline).run();
+    if (built && !key.candidates.empty()) count_default(*built, key);
     if (key.status == KeyStatus::kTuned) store(key);
   } catch (const Error& error) {
     const bool is_missing = error.code() == ErrorCode::kUnsupported;
@@ -184,6 +212,48 @@ KeyResult Tuner::tune(const runtime::TunedShape& shape,
   return key;
 }
 
+/// Why no further key is begun; empty when one may be. A key cannot be cut
+/// shorter than its default, so none is begun too late.
+std::string Tuner::why_stop(const runtime::TunedShape& shape,
+                            double usual_s) const {
+  if (options_.interrupted()) return "interrupted";
+  const double left = options_.budget_s - seconds_since(begin_);
+  const double build_s = defaults_.has(shape) ? 0 : defaults_.mean_ms() / 1000;
+  return left > 0 && left > kLeastShare * usual_s + build_s
+             ? std::string()
+             : "the budget was spent";
+}
+
+void Tuner::tune_open(const std::vector<std::size_t>& open,
+                      TuneResult& result) {
+  const Clock::time_point first = Clock::now();
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    KeyResult& key = result.keys[open[i]];
+    const double usual =
+        i == 0 ? 0 : seconds_since(first) / static_cast<double>(i);
+    key.reason = why_stop(key.shape, usual);
+    if (options_.interrupted()) result.interrupted = kStopped;
+    if (!result.interrupted.empty()) key.reason = "interrupted";
+    if (!key.reason.empty()) continue;
+    options_.on_key(key.shape, i, open.size());
+    // Another tuner may have been here since.
+    if (!options_.force && take_stored(key)) continue;
+    const std::chrono::duration<double> share(
+        (options_.budget_s - seconds_since(begin_)) /
+        static_cast<double>(open.size() - i));
+    key =
+        tune(key.shape,
+             Clock::now() + std::chrono::duration_cast<Clock::duration>(share));
+    if (key.status == KeyStatus::kSkipped && options_.interrupted()) {
+      result.interrupted = kStopped;
+    }
+    if (key.status == KeyStatus::kFailed && device_is_lost()) {
+      result.interrupted =
+          fmt::format("{} was lost: {}", result.device.name, key.reason);
+    }
+  }
+}
+
 TuneResult Tuner::run(std::span<const runtime::TunedShape> shapes) {
   runtime::Engine& engine = runtime_.engine();
   if (engine.device().is_capturing(nullptr)) {
@@ -191,52 +261,28 @@ TuneResult Tuner::run(std::span<const runtime::TunedShape> shapes) {
                 "tuning is impossible while a stream of the device is being "
                 "captured; end the capture first");
   }
-  const Clock::time_point begin = Clock::now();
+  begin_ = Clock::now();
   TuneResult result{.device = runtime_.device(),
                     .features = runtime::device_features(runtime_.device()),
                     .compiler = identity(engine),
                     .target = engine.device().target(),
                     .budget_s = options_.budget_s};
   std::vector<std::size_t> open;
+  std::vector<runtime::TunedShape> open_shapes;
   for (const runtime::TunedShape& shape : shapes) {
     result.keys.push_back({.shape = shape});
-    KeyResult& key = result.keys.back();
-    if (options_.force || !take_stored(key)) {
+    if (options_.force || !take_stored(result.keys.back())) {
       open.push_back(result.keys.size() - 1);
+      open_shapes.push_back(shape);
     }
   }
-  if (!open.empty()) prepare_floors();
-  const Clock::time_point first = Clock::now();
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    KeyResult& key = result.keys[open[i]];
-    const double left = options_.budget_s - seconds_since(begin);
-    if (options_.interrupted()) result.interrupted = "stopped by the user";
-    // A key cannot be cut shorter than its default: none is begun too late.
-    const double usual =
-        i == 0 ? 0 : seconds_since(first) / static_cast<double>(i);
-    if (left <= kLeastShare * usual || left <= 0 ||
-        !result.interrupted.empty()) {
-      key.reason =
-          result.interrupted.empty() ? "the budget was spent" : "interrupted";
-      continue;
-    }
-    options_.on_key(key.shape, i, open.size());
-    // Another tuner may have been here since.
-    if (!options_.force && take_stored(key)) continue;
-    const std::chrono::duration<double> share(
-        left / static_cast<double>(open.size() - i));
-    key =
-        tune(key.shape,
-             Clock::now() + std::chrono::duration_cast<Clock::duration>(share));
-    if (key.status == KeyStatus::kSkipped && options_.interrupted()) {
-      result.interrupted = "stopped by the user";
-    }
-    if (key.status == KeyStatus::kFailed && device_is_lost()) {
-      result.interrupted =
-          fmt::format("{} was lost: {}", result.device.name, key.reason);
-    }
+  if (!open.empty()) {
+    options_.on_defaults(open.size());
+    prepare_floors();
+    build_defaults(open_shapes);
   }
-  result.seconds = seconds_since(begin);
+  tune_open(open, result);
+  result.seconds = seconds_since(begin_);
   result.stored = stored_;
   return result;
 }

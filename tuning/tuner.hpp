@@ -11,6 +11,7 @@
 #include "cache/config_store.hpp"
 #include "logpjit/runtime.hpp"
 #include "tuning/bench_subject.hpp"
+#include "tuning/default_builds.hpp"
 #include "tuning/search_space.hpp"
 #include "tuning/selector.hpp"
 #include "tuning/tune_result.hpp"
@@ -39,6 +40,8 @@ struct TuneOptions {
   bool force = false;  ///< measure again what the store has
   /// Asked often; true = end now, with what is measured kept.
   std::function<bool()> interrupted = [] { return false; };
+  /// Called before the defaults of so many keys are built side by side.
+  std::function<void(std::size_t)> on_defaults = [](auto) {};
   /// Called as each key begins, with its place and how many there are.
   std::function<void(const runtime::TunedShape&, std::size_t, std::size_t)>
       on_key = [](const auto&, auto, auto) {};
@@ -64,6 +67,9 @@ class Tuner {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void build_defaults(const std::vector<runtime::TunedShape>& open);
+  std::string why_stop(const runtime::TunedShape& shape, double usual_s) const;
+  void tune_open(const std::vector<std::size_t>& open, TuneResult& result);
   KeyResult tune(const runtime::TunedShape& shape, Clock::time_point deadline);
   bool take_stored(KeyResult& key);
   void store(KeyResult& key);
@@ -75,6 +81,8 @@ class Tuner {
   cache::ConfigStore& store_;
   const TuneOptions options_;
   std::unique_ptr<Floors> floors_;
+  DefaultBuilds defaults_;
+  Clock::time_point begin_;
   bool stored_ = true;
 };
 

@@ -365,6 +365,52 @@ TEST_F(TunerOnNullDevice, SpentBudgetSkips) {
   EXPECT_THAT(result.keys.front().reason, HasSubstr("budget"));
 }
 
+TEST_F(TunerOnNullDevice, DefaultsAreBuiltAheadAndCountedOnce) {
+  runtime::TunedShape other = shape_;
+  other.spec.rows = RowMap::kIndexed;  // builds, and is then skipped
+  std::size_t said = 0;
+  tune_.on_defaults = [&](std::size_t count) { said = count; };
+  const TuneResult result = run({shape_, other});
+  EXPECT_EQ(said, 2u);
+  const KeyResult& key = result.keys.front();
+  ASSERT_EQ(key.status, KeyStatus::kTuned) << key.reason;
+  EXPECT_EQ(compiler_->compiles(),
+            static_cast<int>(key.candidates.size()) + 1 + 3);
+  EXPECT_FALSE(key.candidates.front().cache_hit);
+  EXPECT_GT(key.candidates.front().compile_ms, 0);
+  EXPECT_EQ(result.keys.back().status, KeyStatus::kSkipped);
+  // To the next run it is in the cache.
+  tune_.force = true;
+  const TuneResult again = run({shape_, other});
+  EXPECT_TRUE(again.keys.front().candidates.front().cache_hit);
+  EXPECT_EQ(compiler_->compiles(), 0);
+}
+
+TEST_F(TunerOnNullDevice, LongCompilesDoNotOverrunTheBudget) {
+  on_compile_ = [](const generator::Source&, const std::string&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  tune_.budget_s = 2;
+  std::vector<runtime::TunedShape> shapes;
+  for (const KernelSpec& spec : {shape_.spec, *parse_op("kl")}) {
+    for (const std::int64_t rows : {1, 2, 3, 4}) {
+      shapes.push_back({.spec = spec, .rows = rows});
+      shapes.back().spec.vocab = kVocab;
+    }
+  }
+  const TuneResult result = run(shapes);
+  EXPECT_LE(result.seconds, 1.1 * tune_.budget_s);
+  // Somebody was left out of the many candidates, and it is said.
+  int not_reached = 0;
+  for (const KeyResult& key : result.keys) {
+    EXPECT_EQ(key.reason.empty(), key.status == KeyStatus::kTuned);
+    for (const Candidate& candidate : key.candidates) {
+      not_reached += candidate.status == CandidateStatus::kNotReached;
+    }
+  }
+  EXPECT_GT(not_reached, 0);
+}
+
 TEST_F(TunerOnNullDevice, InsideACaptureIsATypedError) {
   Runtime runtime(make_engine());
   device_->capturing = true;

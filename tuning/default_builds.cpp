@@ -1,0 +1,82 @@
+// Default configurations of several keys, built side by side.
+#include "tuning/default_builds.hpp"
+
+#include <algorithm>
+
+#include "logpjit/error.hpp"
+#include "tuning/parallel.hpp"
+#include "tuning/search_space.hpp"
+#include "tuning/stopwatch.hpp"
+
+namespace logpjit::tuning {
+
+std::vector<DefaultBuilds::One>::const_iterator DefaultBuilds::find(
+    const runtime::TunedShape& shape) const {
+  try {
+    const LaunchConfig config = default_config(shape, engine_.device().info());
+    return std::ranges::find_if(all_, [&](const One& one) {
+      return one.spec == shape.spec && one.config == config;
+    });
+  } catch (const Error&) {
+    return all_.end();  // nothing serves it here
+  }
+}
+
+void DefaultBuilds::add(const runtime::TunedShape& shape) {
+  if (find(shape) != all_.end()) return;
+  try {
+    all_.push_back({.spec = shape.spec,
+                    .config = default_config(shape, engine_.device().info())});
+  } catch (const Error&) {
+    // Its tuning will say so.
+  }
+}
+
+void DefaultBuilds::build_one(One& one) {
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    const runtime::Built built =
+        engine_.build(one.spec, one.config, engine_.device().target());
+    one.cache_hit = built.origin != cache::Origin::kCompiled;
+  } catch (const Error&) {
+    // Its tuning will say so.
+  }
+  one.ms = ms_since(begin);
+  one.is_done = true;
+  sum_ms_ += one.ms;
+  ++built_;
+}
+
+double DefaultBuilds::mean_ms() const {
+  const int built = built_;
+  return built > 0 ? sum_ms_ / built : 0;
+}
+
+void DefaultBuilds::build(const std::vector<runtime::TunedShape>& shapes,
+                          int threads, const std::function<bool()>& stop) {
+  for (const runtime::TunedShape& shape : shapes) add(shape);
+  // A single one may as well be built among its candidates; without caches all
+  // would be built again.
+  if (all_.size() < 2 || engine_.options().caches_off) all_.clear();
+  parallel_for(
+      all_.size(), threads, [&](std::size_t i) { build_one(all_[i]); }, stop);
+}
+
+bool DefaultBuilds::has(const runtime::TunedShape& shape) const {
+  const auto found = find(shape);
+  return found == all_.end() || found->is_done;
+}
+
+std::optional<DefaultBuilds::One> DefaultBuilds::take(
+    const runtime::TunedShape& shape) {
+  const auto found = find(shape);
+  if (found == all_.end() || !found->is_done) return std::nullopt;
+  One one = *found;
+  // To those who follow it is in the cache.
+  One& kept = all_[static_cast<std::size_t>(found - all_.begin())];
+  kept.ms = 0;
+  kept.cache_hit = true;
+  return one;
+}
+
+}  // namespace logpjit::tuning

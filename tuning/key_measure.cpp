@@ -1,0 +1,173 @@
+// Measure and select: for one specification and row count.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "logpjit/error.hpp"
+#include "runtime/engine.hpp"
+#include "tuning/key_tuner.hpp"
+#include "tuning/stopwatch.hpp"
+
+namespace logpjit::tuning {
+namespace {
+
+double least(const std::vector<double>& samples) {
+  return samples.empty() ? std::numeric_limits<double>::infinity()
+                         : *std::min_element(samples.begin(), samples.end());
+}
+
+}  // namespace
+
+const KeyTuner::Loaded& KeyTuner::best() const {
+  return *std::ranges::min_element(
+      loaded_, {}, [](const Loaded& each) { return least(each.samples); });
+}
+
+bool KeyTuner::reached_goal() const {
+  return !floor_samples_.empty() &&
+         least(floor_samples_) >= options_.stop_at * least(best().samples);
+}
+
+void KeyTuner::sample(Loaded& loaded) {
+  runtime::Device& device = runtime_.engine().device();
+  if (loaded.work == nullptr) {
+    const auto start = [this, kernel = loaded.kernel](CUstream_st* stream,
+                                                      int turn) {
+      subject_->use(kernel);
+      subject_->start(stream, turn);
+    };
+    loaded.work = std::make_unique<TimedWork>(device, start, options_.measure);
+    if (const auto first = loaded.work->calibration()) {
+      loaded.samples.push_back(*first);
+      return;
+    }
+  }
+  loaded.samples.push_back(loaded.work->sample());
+}
+
+void KeyTuner::measure_floors(int rounds) {
+  runtime::Device& device = runtime_.engine().device();
+  if (floor_ == nullptr) {
+    const std::int64_t shape[] = {key_.shape.rows, key_.shape.spec.vocab};
+    copy_from_ = poisoned_tensor(device, key_.shape.spec.logits, shape);
+    copy_to_ = poisoned_tensor(device, key_.shape.spec.logits, shape);
+    key_.copy_bytes = 2 * static_cast<std::int64_t>(copy_from_.bytes());
+    floor_ = std::make_unique<TimedWork>(
+        device,
+        [this](CUstream_st* stream, int turn) {
+          subject_->start_floor(floors_, stream, turn);
+        },
+        options_.measure);
+    copy_ = std::make_unique<TimedWork>(
+        device,
+        [this, &device](CUstream_st* stream, int) {
+          device.copy(copy_to_.view.data, copy_from_.view.data,
+                      copy_from_.bytes(), stream);
+        },
+        options_.measure);
+  }
+  for (int i = 0; i < rounds; ++i) {
+    floor_samples_.push_back(floor_->sample());
+    copy_samples_.push_back(copy_->sample());
+  }
+}
+
+/// Rounds over all that are verified and not given up, so that drift meets all
+/// alike. The default has at least one sample whatever the time.
+void KeyTuner::measure() {
+  const Stopwatch watch(key_.times.measure);
+  const Clock::time_point begin = Clock::now();
+  for (int round = 0; round < options_.measure.rounds; ++round) {
+    if (round > 0 && is_over(expected_ms_)) return;
+    if (static_cast<std::size_t>(round) >= options_.least_samples &&
+        ms_since(begin) > options_.enough_ms) {
+      return;
+    }
+    measure_floors(1);
+    for (Loaded& loaded : loaded_) {
+      Candidate& candidate = key_.candidates[loaded.candidate];
+      if (candidate.status == CandidateStatus::kSlow) continue;
+      if (loaded.candidate != 0 && is_over(expected_ms_)) return;
+      try {
+        sample(loaded);
+      } catch (const Error& error) {
+        if (loaded.candidate == 0) throw;
+        candidate.status = CandidateStatus::kRunFailed;
+        candidate.reason = first_line(error.message());
+        loaded.samples.clear();
+        runtime_.engine().device().synchronize();
+        continue;
+      }
+      candidate.status = CandidateStatus::kMeasured;
+      const double best_ms = least(best().samples);
+      if (loaded.candidate != 0 &&
+          least(loaded.samples) > options_.give_up * best_ms) {
+        candidate.status = CandidateStatus::kSlow;
+        candidate.reason = fmt::format("{:.2f} times the best",
+                                       least(loaded.samples) / best_ms);
+      }
+    }
+    std::erase_if(loaded_, [&](const Loaded& each) {
+      return key_.candidates[each.candidate].status ==
+             CandidateStatus::kRunFailed;
+    });
+  }
+}
+
+void KeyTuner::finish() {
+  if (options_.interrupted()) {
+    throw Error(ErrorCode::kUnsupported, "interrupted");
+  }
+  if (loaded_.front().samples.size() < options_.least_samples) {
+    throw Error(ErrorCode::kUnsupported,
+                "the budget was spent before enough was measured");
+  }
+  for (const Loaded& loaded : loaded_) {
+    if (loaded.samples.empty()) continue;
+    key_.candidates[loaded.candidate].timing = timing_of(loaded.samples);
+  }
+  if (!floor_samples_.empty()) {
+    key_.floor = timing_of(floor_samples_);
+    key_.copy = timing_of(copy_samples_);
+  }
+  // Preference: nearness to the default, so that ties end alike in every run.
+  const LaunchConfig fallback = key_.candidates.front().config;
+  std::vector<std::size_t> order(key_.candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    const LaunchConfig& config = key_.candidates[i].config;
+    return std::pair(distance(config, fallback), config.text());
+  });
+  std::vector<Timing> timings;
+  for (const std::size_t i : order) {
+    const Candidate& candidate = key_.candidates[i];
+    const bool counts = candidate.status == CandidateStatus::kMeasured;
+    timings.push_back(counts && candidate.timing ? *candidate.timing
+                                                 : Timing{});
+  }
+  key_.selection = select(timings, options_.select);
+  if (!key_.selection) {
+    throw Error(ErrorCode::kInternal, "the default gave no usable time");
+  }
+  key_.selection->winner = order[key_.selection->winner];
+  key_.selection->fastest = order[key_.selection->fastest];
+  const Candidate& winner = key_.candidates[key_.selection->winner];
+  key_.winner = winner.config;
+  key_.winner_ms = winner.timing->median_ms;
+  key_.winner_spread = winner.timing->spread;
+  key_.winner_cached = winner.cache_hit;
+  key_.status =
+      key_.selection->stable ? KeyStatus::kTuned : KeyStatus::kUnstable;
+  if (!key_.selection->stable) {
+    key_.reason = fmt::format(
+        "times spread by {:.0f} % (the default's by {:.0f} %): the device is "
+        "shared or throttled; nothing was stored",
+        100 * winner.timing->spread,
+        100 * key_.candidates.front().timing->spread);
+  }
+}
+
+}  // namespace logpjit::tuning
