@@ -32,12 +32,8 @@ std::string ratio_text(std::optional<double> ratio) {
 }
 
 std::string bandwidth_text(const ReportEntry& entry) {
-  if (!entry.operation || entry.bytes == 0 ||
-      !(entry.operation->median_ms > 0)) {
-    return "-";
-  }
-  return fmt::format("{:.4g}", static_cast<double>(entry.bytes) /
-                                   entry.operation->median_ms / 1e6);
+  const auto speed = entry.gb_per_s();
+  return speed ? fmt::format("{:.4g}", *speed) : "-";
 }
 
 std::string error_text(const ReportEntry& entry) {
@@ -46,15 +42,9 @@ std::string error_text(const ReportEntry& entry) {
              : "-";
 }
 
-/// How much faster than the default, in percent.
 std::string gain_text(const ReportEntry& entry) {
-  if (!entry.operation || entry.candidates.empty() ||
-      !entry.candidates.front().timing) {
-    return "-";
-  }
-  const double base = entry.candidates.front().timing->median_ms;
-  return fmt::format("{:+.1f} %",
-                     100 * (base / entry.operation->median_ms - 1));
+  const auto gain = entry.gain();
+  return gain ? fmt::format("{:+.1f} %", 100 * *gain) : "-";
 }
 
 std::string shape_text(const ReportEntry& entry) {
@@ -123,16 +113,10 @@ std::string candidate_tables(const Report& report) {
   std::string text;
   for (const ReportEntry& entry : report.entries) {
     if (entry.candidates.empty()) continue;
-    std::vector<const ReportCandidate*> order;
-    order.reserve(entry.candidates.size());
-    for (const auto& candidate : entry.candidates) order.push_back(&candidate);
-    std::ranges::stable_sort(order, {}, [](const ReportCandidate* candidate) {
-      return candidate->timing ? candidate->timing->median_ms : 1e300;
-    });
     Table table({"configuration", "status", "time", "spread", "registers",
                  "compile ms", "why"},
                 {2, 3, 4, 5});
-    for (const ReportCandidate* candidate : order) {
+    for (const ReportCandidate* candidate : fastest_first(entry)) {
       table.add(
           {candidate->config + (candidate->is_default ? " (default)" : "") +
                (candidate->config == entry.config ? " *" : ""),

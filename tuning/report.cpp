@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -293,6 +294,32 @@ void add_peers(ReportEntry& entry, const Json& results) {
 std::optional<double> ReportEntry::to_floor() const {
   if (!operation || !floor || !(floor->median_ms > 0)) return std::nullopt;
   return operation->median_ms / floor->median_ms;
+}
+
+std::optional<double> ReportEntry::gb_per_s() const {
+  if (!operation || bytes <= 0 || !(operation->median_ms > 0)) {
+    return std::nullopt;
+  }
+  return static_cast<double>(bytes) / operation->median_ms / 1e6;
+}
+
+std::optional<double> ReportEntry::gain() const {
+  if (!operation || !(operation->median_ms > 0) || candidates.empty() ||
+      !candidates.front().timing) {
+    return std::nullopt;
+  }
+  return candidates.front().timing->median_ms / operation->median_ms - 1;
+}
+
+std::vector<const ReportCandidate*> fastest_first(const ReportEntry& entry) {
+  std::vector<const ReportCandidate*> order;
+  order.reserve(entry.candidates.size());
+  for (const auto& candidate : entry.candidates) order.push_back(&candidate);
+  std::ranges::stable_sort(order, {}, [](const ReportCandidate* candidate) {
+    return candidate->timing ? candidate->timing->median_ms
+                             : std::numeric_limits<double>::infinity();
+  });
+  return order;
 }
 
 std::string to_json(const Report& report) {

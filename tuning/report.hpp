@@ -90,9 +90,15 @@ struct ReportEntry {
   ReportTimes times{};
   std::vector<ReportPeer> peers{};
 
-  /// Operation over floor; nothing where one of them is missing.
-  std::optional<double> to_floor() const;
+  // Nothing where a time is missing.
+  std::optional<double> to_floor() const;  ///< operation over floor
+  std::optional<double> gb_per_s() const;  ///< of the operation
+  /// How much faster than the default: 0.1 = by a tenth.
+  std::optional<double> gain() const;
 };
+
+/// Its candidates by time, those without one last.
+std::vector<const ReportCandidate*> fastest_first(const ReportEntry& entry);
 
 struct ReportDevice {
   std::string name{};

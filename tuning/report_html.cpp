@@ -72,16 +72,9 @@ std::string ratio_text(const ReportEntry& entry) {
   return ratio ? fmt::format("{:.3f}", *ratio) : "–";
 }
 
-const ReportCandidate* default_of(const ReportEntry& entry) {
-  return entry.candidates.empty() ? nullptr : &entry.candidates.front();
-}
-
 std::string gain_text(const ReportEntry& entry) {
-  const ReportCandidate* fallback = default_of(entry);
-  if (fallback == nullptr || !fallback->timing || !entry.operation) return "–";
-  return fmt::format(
-      "{:+.1f} %",
-      100 * (fallback->timing->median_ms / entry.operation->median_ms - 1));
+  const auto gain = entry.gain();
+  return gain ? fmt::format("{:+.1f} %", 100 * *gain) : "–";
 }
 
 std::string cell(std::string_view text, bool is_number = false) {
@@ -101,6 +94,7 @@ std::string heading_row(
 
 std::string overview_row(const ReportEntry& entry) {
   const auto& operation = entry.operation;
+  const auto speed = entry.gb_per_s();
   return std::string("<tr>") + cell(entry.op) + cell(shape_text(entry)) +
          cell(entry.status) +
          cell(operation ? time_text(operation->median_ms) : "–", true) +
@@ -108,11 +102,7 @@ std::string overview_row(const ReportEntry& entry) {
              operation ? fmt::format("{:.1f} %", 100 * operation->spread) : "–",
              true) +
          cell(ratio_text(entry), true) +
-         cell(operation && entry.bytes > 0
-                  ? fmt::format("{:.3g}",
-                                gb_per_s(entry.bytes, operation->median_ms))
-                  : "–",
-              true) +
+         cell(speed ? fmt::format("{:.3g}", *speed) : "–", true) +
          cell(gain_text(entry), true) + cell(entry.passes) +
          cell(entry.accuracy
                   ? fmt::format("{:.1e}", entry.accuracy->max_absolute_error)
@@ -198,16 +188,6 @@ std::string times_chart(const Report& report) {
                      "candidates, verifying them, measuring them; and how many "
                      "images came from the cache.",
                      {"compile", "verify", "measure"}, stacks);
-}
-
-std::vector<const ReportCandidate*> fastest_first(const ReportEntry& entry) {
-  std::vector<const ReportCandidate*> order;
-  order.reserve(entry.candidates.size());
-  for (const auto& candidate : entry.candidates) order.push_back(&candidate);
-  std::ranges::stable_sort(order, {}, [](const ReportCandidate* candidate) {
-    return candidate->timing ? candidate->timing->median_ms : 1e300;
-  });
-  return order;
 }
 
 Bar bar_of(std::string label, const ReportTiming& timing, std::string kind) {

@@ -133,6 +133,21 @@ TEST(Report, BadFilesAreNamedWithTheirFault) {
               HasSubstr("/entries/0/rows is not an integer"));
 }
 
+TEST(Report, FiguresOfAnEntry) {
+  const ReportEntry entry = sample().entries[0];
+  EXPECT_NEAR(entry.to_floor().value(), 1.25, 1e-12);
+  EXPECT_NEAR(entry.gb_per_s().value(), 38.895616, 1e-9);
+  EXPECT_NEAR(entry.gain().value(), 0.2, 1e-12);
+  const auto order = fastest_first(entry);
+  ASSERT_EQ(order.size(), 3u);
+  EXPECT_EQ(order[0]->config, "block=512");
+  EXPECT_EQ(order[1]->config, "block=256");
+  EXPECT_EQ(order[2]->config, "block=1024");
+  const ReportEntry none = sample().entries[1];
+  EXPECT_FALSE(none.to_floor() || none.gb_per_s() || none.gain());
+  EXPECT_THAT(fastest_first(none), IsEmpty());
+}
+
 TEST(Report, UnknownFieldsArePassedOver) {
   std::string text = to_json(sample());
   text.insert(1, "\"later\": {\"x\": []},");
