@@ -12,6 +12,7 @@
 
 #include "cli/flags.hpp"
 #include "cli/suggest.hpp"
+#include "cli/table.hpp"
 #include "logpjit/error.hpp"
 #include "tuning/model_presets.hpp"
 
@@ -42,9 +43,20 @@ std::int64_t vocabulary_of(const std::string& model) {
   }
   throw Error(
       ErrorCode::kInvalidArgument,
-      fmt::format("--model: '{}' is unknown{} (known: {}); any other "
-                  "goes by --vocab",
+      fmt::format("--model: '{}' is unknown{} (known: {}; see --list-models); "
+                  "any other goes by --vocab",
                   model, suggestion(model, known), fmt::join(known, ", ")));
+}
+
+std::string models_text() {
+  Table table({"model", "vocabulary", "vocab_size in the config.json of"}, {1});
+  for (const auto& preset : tuning::model_presets()) {
+    table.add({std::string(preset.name), fmt::format("{}", preset.vocab),
+               std::string(preset.source)});
+  }
+  std::string text = table.text();
+  text.pop_back();  // the line break that is printed behind it
+  return text;
 }
 
 KernelSpec parse_timed_op(const std::string& text) {
@@ -57,6 +69,10 @@ KernelSpec parse_timed_op(const std::string& text) {
 void ShapeFlags::attach(CLI::App& app) {
   app.add_option("--model", model,
                  "Models by name, for their vocabularies: qwen2.5,llama3,...");
+  app.add_flag_callback(
+      "--list-models", [] { throw CLI::CallForVersion(models_text(), 0); },
+      "Print the models that are known, their vocabularies, and where these "
+      "are from");
   app.add_option("--ops,--op", ops, "Operations; all that trainers run");
   app.add_option("--dtypes,--dtype", dtypes, "Logits: fp32,bf16,fp16")
       ->capture_default_str();

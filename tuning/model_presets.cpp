@@ -1,5 +1,5 @@
-// Vocabularies of known models. Each number is `vocab_size` in the named
-// model's published config.json (of the text part, where there are several).
+// Vocabularies of known models: `vocab_size` in the config.json that is
+// published with the weights, of its text part where there are several.
 #include "tuning/model_presets.hpp"
 
 #include <algorithm>
@@ -10,25 +10,27 @@ namespace logpjit::tuning {
 namespace {
 
 constexpr std::array kPresets{
-    ModelPreset{"qwen2.5", 151936, "Qwen/Qwen2.5-0.5B, 1.5B and 3B"},
-    ModelPreset{"qwen2.5-7b", 152064, "Qwen/Qwen2.5-7B, 14B, 32B and 72B"},
-    ModelPreset{"qwen3", 151936, "Qwen/Qwen3-8B and all other Qwen3"},
+    ModelPreset{"qwen2.5", 151936, "Qwen/Qwen2.5-0.5B, 1.5B, 3B"},
+    ModelPreset{"qwen2.5-7b", 152064, "Qwen/Qwen2.5-7B, 14B, 32B, 72B"},
+    ModelPreset{"qwen3", 151936, "Qwen/Qwen3-8B, Qwen3-30B-A3B"},
+    ModelPreset{"qwen3.5", 248320, "Qwen/Qwen3.5-27B"},
     ModelPreset{"llama2", 32000, "meta-llama/Llama-2-7b-hf"},
-    ModelPreset{"llama3", 128256, "meta-llama/Meta-Llama-3-8B, 3.1, 3.2, 3.3"},
+    ModelPreset{"llama3", 128256, "meta-llama/Meta-Llama-3-8B, Llama-3.1-8B"},
     ModelPreset{"llama4", 202048, "meta-llama/Llama-4-Scout-17B-16E"},
-    ModelPreset{"gemma2", 256000, "google/gemma-2-9b"},
-    ModelPreset{"gemma3", 262144, "google/gemma-3-1b-it"},
+    ModelPreset{"gemma2", 256000, "google/gemma-2-9b-it"},
+    ModelPreset{"gemma3", 262144, "google/gemma-3-270m, gemma-3-1b-it"},
     ModelPreset{"gemma3-vision", 262208, "google/gemma-3-4b-it, 12b, 27b"},
-    ModelPreset{"deepseek-v3", 129280, "deepseek-ai/DeepSeek-V3 and R1"},
-    ModelPreset{"gpt-oss", 201088, "openai/gpt-oss-20b and 120b"},
-    ModelPreset{"mistral", 131072,
-                "mistralai/Mistral-Nemo-Instruct-2407, Small 3"},
+    ModelPreset{"deepseek-v3", 129280, "deepseek-ai/DeepSeek-V3, V3.2"},
+    ModelPreset{"gpt-oss", 201088, "openai/gpt-oss-20b, gpt-oss-120b"},
+    ModelPreset{
+        "mistral", 131072,
+        "mistralai/Mistral-Nemo-Base-2407, Mistral-Small-24B-Base-2501"},
     ModelPreset{"mistral-7b", 32768, "mistralai/Mistral-7B-v0.3"},
-    ModelPreset{"glm-4.5", 151552, "zai-org/GLM-4.5"},
+    ModelPreset{"glm-4.5", 151552, "zai-org/GLM-4.5, GLM-4.5-Air"},
     ModelPreset{"kimi-k2", 163840, "moonshotai/Kimi-K2-Instruct"},
     ModelPreset{"minimax-m1", 200064, "MiniMaxAI/MiniMax-M1-80k"},
     ModelPreset{"phi-4", 100352, "microsoft/phi-4"},
-    ModelPreset{"smollm2", 49152, "HuggingFaceTB/SmolLM2-1.7B"},
+    ModelPreset{"smollm2", 49152, "HuggingFaceTB/SmolLM2-135M"},
     ModelPreset{"gpt2", 50257, "openai-community/gpt2"},
 };
 

@@ -16,8 +16,9 @@ namespace logpjit::tuning {
 
 struct ModelPreset {
   std::string_view name;
-  std::int64_t vocab = 0;   ///< rows of the output embedding, padding included
-  std::string_view source;  ///< where the number is from
+  std::int64_t vocab = 0;  ///< rows of the output embedding, padding included
+  /// Models in whose config.json the number stands as `vocab_size`.
+  std::string_view source;
 };
 
 std::span<const ModelPreset> model_presets();

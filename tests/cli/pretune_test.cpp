@@ -14,6 +14,7 @@ namespace logpjit::cli {
 namespace {
 
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -102,10 +103,20 @@ TEST_F(Pretune, RecordedCalls) {
   EXPECT_THAT(skipped.out, HasSubstr("1 skipped"));
 }
 
+TEST_F(Pretune, ModelsAreListedWithWhereTheirNumbersAreFrom) {
+  for (const char* command : {"pretune", "bench"}) {
+    const auto list = run({command, "--list-models"});
+    EXPECT_EQ(list.code, 0) << list.err;
+    EXPECT_THAT(list.out, ContainsRegex("qwen2.5-7b +152064 +Qwen/Qwen2.5-7B"));
+    EXPECT_THAT(list.out, Not(HasSubstr("\n\n")));
+  }
+}
+
 TEST_F(Pretune, WrongUsage) {
   const auto model = run({"pretune", "--device", "cpu", "--model", "quen2.5"});
   EXPECT_EQ(model.code, 2);
   EXPECT_THAT(model.err, HasSubstr("did you mean 'qwen2.5'"));
+  EXPECT_THAT(model.err, HasSubstr("--list-models"));
   EXPECT_EQ(run({"pretune", "--device", "cpu"}).code, 2);
   EXPECT_EQ(run(small_job({"--model", "qwen3", "--from", "x"})).code, 2);
   for (const char* budget : {"0", "-1"}) {

@@ -122,15 +122,22 @@ TEST(SearchSpace, NeighboursAreNewAndNear) {
 }
 
 TEST(ModelPresets, NamesAndNumbers) {
-  EXPECT_EQ(find_preset("qwen2.5")->vocab, 151936);
-  EXPECT_EQ(find_preset("Llama3")->vocab, 128256);
-  EXPECT_EQ(find_preset("gemma3-vision")->vocab, 262208);
+  const std::pair<const char*, std::int64_t> kNumbers[] = {
+      {"qwen2.5", 151936}, {"qwen2.5-7b", 152064},  {"qwen3", 151936},
+      {"Llama3", 128256},  {"gemma3", 262144},      {"GEMMA3-vision", 262208},
+      {"gpt-oss", 201088}, {"deepseek-v3", 129280}, {"mistral", 131072},
+      {"glm-4.5", 151552}};
+  for (const auto& [model, vocab] : kNumbers) {
+    ASSERT_TRUE(find_preset(model)) << model;
+    EXPECT_EQ(find_preset(model)->vocab, vocab) << model;
+  }
   EXPECT_FALSE(find_preset("qwen"));
   std::set<std::string_view> names;
   for (const ModelPreset& preset : model_presets()) {
     EXPECT_TRUE(names.insert(preset.name).second) << preset.name;
     EXPECT_GT(preset.vocab, 1000);
-    EXPECT_FALSE(preset.source.empty()) << preset.name;
+    // "owner/model" of the config.json that it is from.
+    EXPECT_NE(preset.source.find('/'), std::string_view::npos) << preset.name;
   }
 }
 
