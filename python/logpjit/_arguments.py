@@ -1,4 +1,8 @@
-"""Checks that NumPy and torch share; each names the argument."""
+"""The arguments of the operations: one table of each kind, and the checks of
+what is no array. `operations` says what they mean."""
+
+import inspect
+from typing import Any, NamedTuple
 
 from . import _structs
 
@@ -12,6 +16,92 @@ TERMS = {
 DIRECTIONS = {"forward": False, "reverse": True}
 
 
+class RowArguments(NamedTuple):
+    """Of the row operations, besides arrays that have a place of their own."""
+
+    temperature: Any = 1.0
+    softcap: Any = 0.0
+    ignore_index: Any = -100
+    vocab: Any = None
+    row_index: Any = None
+    in_place: Any = False
+    accumulate: Any = None
+    validate: Any = False
+    copy_strided: Any = False
+
+
+class KlArguments(NamedTuple):
+    """Of the divergence."""
+
+    direction: Any = "forward"
+    temperature: Any = 1.0
+    teacher_temperature: Any = None
+    softcap: Any = 0.0
+    teacher_softcap: Any = None
+    vocab: Any = None
+    row_index: Any = None
+    validate: Any = False
+    copy_strided: Any = False
+
+    @property
+    def temperatures(self):
+        """The teacher's is the student's unless given."""
+        if self.teacher_temperature is None:
+            return self.temperature, self.temperature
+        return self.temperature, self.teacher_temperature
+
+    @property
+    def softcaps(self):
+        if self.teacher_softcap is None:
+            return self.softcap, self.softcap
+        return self.softcap, self.teacher_softcap
+
+
+ROW_DEFAULTS = RowArguments()
+KL_DEFAULTS = KlArguments()
+
+
+def row_arguments(options):
+    if not options:
+        return ROW_DEFAULTS
+    _check_names(options, RowArguments)
+    return RowArguments(**options)
+
+
+def kl_arguments(options):
+    if not options:
+        return KL_DEFAULTS
+    _check_names(options, KlArguments)
+    return KlArguments(**options)
+
+
+def _check_names(options, table):
+    for name in options:
+        if name not in table._fields:
+            raise TypeError(
+                f"{name}: unexpected argument; there are "
+                f"{', '.join(table._fields)}"
+            )
+
+
+def takes(table):
+    """Shows the table's members as the keyword arguments of a function that
+    takes **options."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    members = [
+        inspect.Parameter(name, keyword, default=table._field_defaults[name])
+        for name in table._fields
+    ]
+
+    def described(function):
+        signature = inspect.signature(function)
+        own = list(signature.parameters.values())[:-1]
+        function.__signature__ = signature.replace(parameters=[*own, *members])
+        return function
+
+    return described
+
+
 def terms_of(outputs, has_ids):
     """Names to a bit set."""
     if isinstance(outputs, str):
@@ -23,13 +113,18 @@ def terms_of(outputs, has_ids):
         terms |= TERMS[name]
     if not terms:
         raise ValueError("outputs: none is named")
-    if terms & _structs.LOGP and not has_ids:
-        raise TypeError("ids: needed for logp")
+    if terms & _structs.LOGP:
+        need_ids(has_ids)
     return terms
 
 
+def need_ids(has_ids):
+    if not has_ids:
+        raise TypeError("ids: needed for logp")
+
+
 def is_reverse(direction):
-    if direction not in DIRECTIONS:
+    if not isinstance(direction, str) or direction not in DIRECTIONS:
         raise ValueError(
             f"direction: {direction!r} is neither 'forward' (KL(teacher || "
             "student)) nor 'reverse'"
@@ -41,8 +136,7 @@ def columns_of(vocab, length):
     """Columns that count, of rows of `length`."""
     if vocab is None:
         return length
-    if not isinstance(vocab, int) or isinstance(vocab, bool):
-        raise TypeError(f"vocab: {type(vocab).__name__} is not an int")
+    vocab = integer(vocab, "vocab")
     if not 0 < vocab <= length:
         raise ValueError(
             f"vocab: {vocab} is not between 1 and the row length {length}"
@@ -50,29 +144,17 @@ def columns_of(vocab, length):
     return vocab
 
 
-def leading_shape(logits_shape, row_index):
-    """Shape of a value per row."""
-    if row_index is None:
-        return tuple(logits_shape[:-1])
-    return (row_index.shape[0],)
-
-
-def check_ids_shape(ids_shape, leading, name="ids"):
-    """One id per row or K: the leading dimensions, or one more."""
-    ids_shape = tuple(ids_shape)
-    if ids_shape == leading or ids_shape[:-1] == leading:
-        return
-    raise ValueError(
-        f"{name}: shape {list(ids_shape)} is neither {list(leading)} nor "
-        f"{[*leading, 'K']}"
-    )
-
-
-def check_shape(shape, wanted, name):
-    if tuple(shape) != tuple(wanted):
-        raise ValueError(
-            f"{name}: shape {list(shape)} is not {list(wanted)}"
-        )
+def integer(value, name):
+    """An int, from anything that is a whole number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    kind = type(value).__name__
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: {kind} is not an int")
+    try:
+        return value.__index__()
+    except TypeError:
+        raise TypeError(f"{name}: {kind} is not an int") from None
 
 
 def number(value, name):
@@ -85,3 +167,10 @@ def number(value, name):
         raise TypeError(
             f"{name}: {type(value).__name__} is not a number"
         ) from None
+
+
+def check_shape(shape, wanted, name):
+    if tuple(shape) != tuple(wanted):
+        raise ValueError(
+            f"{name}: shape {list(shape)} is not {list(wanted)}"
+        )

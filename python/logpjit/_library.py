@@ -80,6 +80,7 @@ def _declare(library):
         "forward_with_grad": (pointer, text, text, pointer),
         "kl_forward": (pointer, text, pointer),
         "kl_backward": (pointer, text, pointer),
+        **_workspace_functions(pointer, text),
         "shards_create": (
             pointer,
             pointer,
@@ -105,6 +106,13 @@ def _declare(library):
     library.logpjit_kernel_destroy.restype = None
 
 
+def _workspace_functions(pointer, text):
+    names = ("forward", "backward", "kl_forward", "kl_backward")
+    made = {f"{name}_workspace": (text, pointer) for name in names}
+    made["forward_with_grad_workspace"] = (text, text, pointer)
+    return made
+
+
 def _shard_functions(pointer, text):
     made = {}
     for kind in ("row", "kl"):
@@ -124,6 +132,14 @@ def library():
             if _opened is None:
                 _opened = _open(path())
     return _opened
+
+
+def workspace_bytes(name, *calls):
+    """What the call named so needs, for what it copies."""
+    size = ctypes.c_uint64()
+    function = getattr(library(), f"logpjit_{name}_workspace")
+    check(function(*calls, ctypes.addressof(size)))
+    return size.value
 
 
 def check(status):

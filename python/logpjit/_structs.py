@@ -6,7 +6,7 @@ FP32, BF16, FP16, INT32, INT64 = range(5)
 CPU, CUDA = range(2)
 
 # Results of one sweep, as in kernel_spec.hpp.
-LOGP, ENTROPY, LSE, SQUARES, ARGMAX = 1, 2, 4, 8, 16
+LOGP, ENTROPY, LSE, SQUARES, ARGMAX = VALUE_BITS = 1, 2, 4, 8, 16
 
 _TENSOR = {
     1: struct.Struct("=Qii q24x q24x ii"),
@@ -21,6 +21,7 @@ _ROW_SCALARS = struct.Struct("=qqff")
 _VOCAB_TRANSFORM = struct.Struct("=qff")
 _TRANSFORM = struct.Struct("=ff")
 _FLAGS = struct.Struct("=ii")
+_CALL_OPTIONS = struct.Struct("=4iqQQQQ")
 _SPEC = struct.Struct("=QQq12i")
 
 
@@ -36,24 +37,35 @@ _KL_FORWARD_SIZE = _sized(10, _KL_SCALARS)
 _KL_BACKWARD_SIZE = _sized(13, _KL_SCALARS + 2 * _FLAGS.size)
 
 
-# Byte offsets of pointers within the packed calls.
-FORWARD_LOGITS = BACKWARD_LOGITS = 8
-FORWARD_IDS = BACKWARD_IDS = 8 + TENSOR_BYTES
-_FORWARD_OUTPUTS = 8 + 4 * TENSOR_BYTES + _ROW_SCALARS.size
-_BACKWARD_SAVED = 8 + 4 * TENSOR_BYTES + _VOCAB_TRANSFORM.size
-BACKWARD_GRADIENT = _BACKWARD_SAVED + 8 * TENSOR_BYTES
+# Where the tensors lie in the packed calls, and the rank within a tensor: 0 is
+# "not given".
+RANK = 12
 
 
-def forward_output(number):
-    return _FORWARD_OUTPUTS + number * TENSOR_BYTES
+def _places(begin, count):
+    return [begin + number * TENSOR_BYTES for number in range(count)]
 
 
-def backward_saved(number):
-    return _BACKWARD_SAVED + number * TENSOR_BYTES
-
-
-def backward_upstream(number):
-    return _BACKWARD_SAVED + (4 + number) * TENSOR_BYTES
+FORWARD_TENSORS = [
+    *_places(8, 3),
+    *_places(8 + 3 * TENSOR_BYTES + _ROW_SCALARS.size, 9),
+]
+BACKWARD_TENSORS = [
+    *_places(8, 3),
+    *_places(8 + 3 * TENSOR_BYTES + _VOCAB_TRANSFORM.size, 10),
+]
+_KL_VALUES = 8 + 5 * TENSOR_BYTES + _KL_SCALARS
+_KL_INPUTS = [
+    *_places(8, 3),
+    8 + 3 * TENSOR_BYTES + _VOCAB_TRANSFORM.size,
+    8 + 4 * TENSOR_BYTES + _VOCAB_TRANSFORM.size + _TRANSFORM.size,
+]
+KL_FORWARD_TENSORS = [*_KL_INPUTS, *_places(_KL_VALUES, 5)]
+KL_BACKWARD_TENSORS = [
+    *_KL_INPUTS,
+    *_places(_KL_VALUES, 7),
+    _KL_VALUES + 7 * TENSOR_BYTES + _FLAGS.size,
+]
 
 
 def tensor(pointer, dtype, shape, strides, kind, index):
@@ -161,6 +173,21 @@ def kl_forward(inputs, values):
 def kl_backward(inputs, values, upstream, student, teacher):
     return b"".join(
         (_KL_BACKWARD_SIZE, inputs, *values, upstream, student, teacher)
+    )
+
+
+def with_options(packed, options, ignore_id=None):
+    """A call that says how it is carried out; `ignore_id` where the struct has
+    it before that."""
+    if ignore_id is not None:
+        packed += struct.pack("=q", ignore_id)
+    size = struct.pack("=Q", len(packed) + len(options))
+    return b"".join((size, packed[8:], options))
+
+
+def call_options(validate, copy_strided, workspace=0, workspace_bytes=0):
+    return _CALL_OPTIONS.pack(
+        validate, copy_strided, 0, 0, 0, workspace, workspace_bytes, 0, 0
     )
 
 

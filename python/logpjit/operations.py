@@ -21,15 +21,30 @@ accumulate: a tensor like the logits, to which the backward adds the gradient
     with one rounding, for several losses on one logits tensor. Autograd is given
     none: compute the losses on leaf = logits.detach().requires_grad_(), call
     backward on each, then logits.backward(accumulate).
+validate: ValueError for an id that does not exist and is not `ignore_index`, and
+    for such a row number, before anything is launched. Waits for the GPU.
+copy_strided: logits whose vocabulary is not contiguous are copied for the time
+    of the call, instead of refused.
 
 Wrong arguments are TypeError or ValueError naming the argument, before anything
 is launched. Gradients are of first order: differentiating one raises. No call
-synchronises with the GPU.
+synchronises with the GPU unless told to validate.
 """
 
 import importlib
 import sys
 from typing import Any, NamedTuple
+
+from ._arguments import (
+    KlArguments,
+    RowArguments,
+    kl_arguments,
+    need_ids,
+    row_arguments,
+    takes,
+    terms_of,
+)
+from ._structs import ENTROPY, LOGP
 
 _FRONTS = {}
 
@@ -69,177 +84,60 @@ if "torch" in sys.modules:
     _front_of(sys.modules["torch"].nn.Parameter)
 
 
-def logprobs(
-    logits,
-    ids,
-    *,
-    temperature=1.0,
-    softcap=0.0,
-    ignore_index=-100,
-    vocab=None,
-    row_index=None,
-    in_place=False,
-    accumulate=None,
-):
+@takes(RowArguments)
+def logprobs(logits, ids, **options):
     """Log-probabilities of `ids`, in their shape: log_softmax(logits / T) at
     each id. One read of the logits; the backward reads and writes once more."""
     front = _FRONTS.get(type(logits)) or _front_of(type(logits))
-    return front.logprobs(
-        logits,
-        ids,
-        temperature,
-        softcap,
-        ignore_index,
-        vocab,
-        row_index,
-        in_place,
-        accumulate,
-    )
+    return front.logprobs(logits, ids, row_arguments(options))
 
 
-def entropy(
-    logits,
-    *,
-    temperature=1.0,
-    softcap=0.0,
-    vocab=None,
-    row_index=None,
-    in_place=False,
-    accumulate=None,
-):
+@takes(RowArguments)
+def entropy(logits, **options):
     """Entropy of each row's softmax(logits / T), in nats."""
     front = _FRONTS.get(type(logits)) or _front_of(type(logits))
-    return front.row_values(
-        logits,
-        None,
-        ("entropy",),
-        temperature,
-        softcap,
-        -100,
-        vocab,
-        row_index,
-        in_place,
-        accumulate,
-    )[1]
+    return front.row_values(logits, None, ENTROPY, row_arguments(options))[1]
 
 
-def logprobs_and_entropy(
-    logits,
-    ids,
-    *,
-    temperature=1.0,
-    softcap=0.0,
-    ignore_index=-100,
-    vocab=None,
-    row_index=None,
-    in_place=False,
-    accumulate=None,
-):
+@takes(RowArguments)
+def logprobs_and_entropy(logits, ids, **options):
     """(logprobs, entropy) in the reads and writes of one of them."""
     front = _FRONTS.get(type(logits)) or _front_of(type(logits))
-    return front.row_values(
-        logits,
-        ids,
-        ("logp", "entropy"),
-        temperature,
-        softcap,
-        ignore_index,
-        vocab,
-        row_index,
-        in_place,
-        accumulate,
-    )[:2]
+    need_ids(ids is not None)
+    terms = LOGP | ENTROPY
+    return front.row_values(logits, ids, terms, row_arguments(options))[:2]
 
 
-def row_values(
-    logits,
-    ids=None,
-    *,
-    outputs=("logp", "entropy"),
-    temperature=1.0,
-    softcap=0.0,
-    ignore_index=-100,
-    vocab=None,
-    row_index=None,
-    in_place=False,
-    accumulate=None,
-):
+@takes(RowArguments)
+def row_values(logits, ids=None, *, outputs=("logp", "entropy"), **options):
     """Any of logp, entropy, lse (log-sum-exp), squares (sum of p^2) and argmax
     (int64, without gradient) in one sweep, as RowValues."""
     front = _FRONTS.get(type(logits)) or _front_of(type(logits))
+    terms = terms_of(outputs, ids is not None)
+    if not terms & LOGP:
+        ids = None
     return RowValues(
-        *front.row_values(
-            logits,
-            ids,
-            outputs,
-            temperature,
-            softcap,
-            ignore_index,
-            vocab,
-            row_index,
-            in_place,
-            accumulate,
-        )
+        *front.row_values(logits, ids, terms, row_arguments(options))
     )
 
 
-def logprobs_with_grad(
-    logits,
-    ids,
-    upstream,
-    *,
-    temperature=1.0,
-    softcap=0.0,
-    ignore_index=-100,
-    vocab=None,
-    row_index=None,
-    in_place=False,
-    accumulate=None,
-):
+@takes(RowArguments)
+def logprobs_with_grad(logits, ids, upstream, **options):
     """(logprobs, gradient of sum(upstream * logprobs)) when the upstream
     gradient is known beforehand: one read and one write in a single launch
     where the row fits on chip. No autograd. `upstream` is fp32 in the shape of
     the ids; the gradient is in the logits' dtype and shape."""
     front = _FRONTS.get(type(logits)) or _front_of(type(logits))
-    return front.logprobs_with_grad(
-        logits,
-        ids,
-        upstream,
-        temperature,
-        softcap,
-        ignore_index,
-        vocab,
-        row_index,
-        in_place,
-        accumulate,
-    )
+    need_ids(ids is not None)
+    arguments = row_arguments(options)
+    return front.logprobs_with_grad(logits, ids, upstream, arguments)
 
 
-def kl(
-    student,
-    teacher,
-    *,
-    direction="forward",
-    temperature=1.0,
-    teacher_temperature=None,
-    softcap=0.0,
-    teacher_softcap=None,
-    vocab=None,
-    row_index=None,
-):
+@takes(KlArguments)
+def kl(student, teacher, **options):
     """Divergence of each row: KL(teacher || student) for "forward",
     KL(student || teacher) for "reverse". Dtypes, strides and transforms of the
     two may differ; the teacher's transform is the student's unless given. A
     teacher that needs no gradient gets none and costs none."""
     front = _FRONTS.get(type(student)) or _front_of(type(student))
-    return front.kl(
-        student,
-        teacher,
-        direction,
-        temperature,
-        temperature if teacher_temperature is None else teacher_temperature,
-        softcap,
-        softcap if teacher_softcap is None else teacher_softcap,
-        vocab,
-        row_index,
-    )
+    return front.kl(student, teacher, kl_arguments(options))

@@ -180,7 +180,7 @@ IDS = numpy.zeros(3, numpy.int64)
         (ValueError, "logits: V is 0", lambda: logpjit.entropy(LOGITS[:, :0])),
         (
             ValueError,
-            "logits: rows are not contiguous",
+            "logits: stride 2 along the vocabulary",
             lambda: logpjit.entropy(LOGITS[:, ::2]),
         ),
         (
@@ -234,3 +234,34 @@ def test_refusals_name_the_argument(kind, name, call):
     with pytest.raises(kind, match=name):
         call()
     assert logpjit.counters()["loaded"] == loaded, "something was launched"
+
+
+def test_validate_names_what_does_not_exist(random):
+    logits = logits_of(random, 3, 300)
+    ids = numpy.array([0, 300, 7])
+    with pytest.raises(ValueError, match="ids.*300"):
+        logpjit.logprobs(logits, ids, validate=True)
+    with pytest.raises(ValueError, match="row_index.*3"):
+        logpjit.entropy(logits, row_index=numpy.array([3]), validate=True)
+    ids[1] = -100
+    close(logpjit.logprobs(logits, ids, validate=True), picked(logits, ids))
+    ids[1] = 7
+    found = logpjit.logprobs(logits, ids, validate=True, ignore_index=7)
+    assert found[0] != 0 and found[1] == 0 and found[2] == 0
+
+
+def test_strided_vocabularies_are_copied_when_asked(random):
+    logits = logits_of(random, 3, 300)
+    ids = random.integers(0, 300, 3)
+    across = numpy.asfortranarray(logits)
+    upstream = numpy.ones(3, numpy.float32)
+    for call in (
+        lambda x, **o: [logpjit.logprobs(x, ids, **o)],
+        lambda x, **o: logpjit.logprobs_with_grad(x, ids, upstream, **o),
+        lambda x, **o: [logpjit.kl(x, logits, **o)],
+        lambda x, **o: [logpjit.kl(logits, x, direction="reverse", **o)],
+    ):
+        with pytest.raises(ValueError, match="stride 3"):
+            call(across)
+        for one, right in zip(call(across, copy_strided=True), call(logits)):
+            numpy.testing.assert_array_equal(one, right)

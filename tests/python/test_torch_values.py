@@ -268,17 +268,3 @@ def test_the_second_call_of_a_form_gives_the_first_ones_bits(device):
             logpjit.logprobs(logits, ids, temperature=-1.0)
 
 
-def test_a_known_form_is_not_checked_again(device, monkeypatch):
-    from logpjit._torch import front
-
-    logits = logits_of((3, VOCAB), device)
-    ids = ids_of((3,), VOCAB, device)
-    right = logpjit.logprobs(logits, ids)
-
-    def refuse(*_):
-        raise AssertionError("went the long way")
-
-    monkeypatch.setattr(front, "_prepared", refuse)
-    assert torch.equal(logpjit.logprobs(logits, ids), right)
-    with pytest.raises(AssertionError, match="long way"):
-        logpjit.logprobs(logits[:2], ids[:2])

@@ -1,6 +1,6 @@
 """KL divergence of two logits tensors: forward and backward."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -16,6 +16,7 @@ class KlOptions(NamedTuple):
     softcaps: tuple
     vocab: int
     reverse: bool
+    carried: Any = None  # how, where not as usual: a Carried
 
 
 def forward(student, teacher, row_index, temperatures, options, save):

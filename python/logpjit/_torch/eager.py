@@ -53,6 +53,25 @@ class _Rows:
             matrix[self._place(matrix, chunk)] = rows
 
 
+def _validate(logits, ids, row_index, options):
+    """What the library does when asked to."""
+    if options.carried is None or not options.carried.validate:
+        return
+    if row_index is not None:
+        _check_range(row_index, "row_index", math.prod(logits.shape[:-1]))
+    if ids is not None:
+        unless = options.carried.ignore_id
+        _check_range(ids[ids != unless], "ids", options.vocab)
+
+
+def _check_range(numbers, name, end):
+    wrong = numbers[(numbers < 0) | (numbers >= end)]
+    if wrong.numel():
+        raise ValueError(
+            f"{name}: {wrong[0].item()} is not between 0 and {end - 1}"
+        )
+
+
 def _matrix(logits):
     """[N, V] or [B, S, V]."""
     if logits.dim() <= 3:
@@ -109,6 +128,7 @@ class Eager:
     def row_forward(
         self, logits, ids, row_index, temperatures, options, values, stats
     ):
+        _validate(logits, ids, row_index, options)
         logits = _matrix(logits)
         rows = _Rows(logits, row_index, logits.device.type)
         for chunk in rows.chunks():
@@ -256,6 +276,7 @@ class Eager:
     def kl_forward(
         self, student, teacher, row_index, temperatures, options, value, stats
     ):
+        _validate(student, None, row_index, options)
         matrices = (_matrix(student), _matrix(teacher))
         rows = _Rows(matrices[0], row_index, student.device.type)
         for chunk in rows.chunks():

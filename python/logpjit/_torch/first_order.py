@@ -8,8 +8,7 @@ class _Once(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, count, *tensors):
-        made = tuple(t if t is None else t.detach() for t in tensors[:count])
-        return made if count > 1 else made[0]
+        return tuple(t if t is None else t.detach() for t in tensors[:count])
 
     @staticmethod
     def backward(ctx, *_):
@@ -35,4 +34,5 @@ def guard(backward, *arguments):
     with torch.no_grad():
         made = backward(*arguments)
     several = made if isinstance(made, tuple) else (made,)
-    return _Once.apply(len(several), *several, *_tensors_in(arguments))
+    once = _Once.apply(len(several), *several, *_tensors_in(arguments))
+    return once if isinstance(made, tuple) else once[0]

@@ -3,10 +3,12 @@
 Nothing here synchronises or allocates device memory.
 """
 
+import functools
+
 import torch
 
 from .. import _structs
-from .._library import check
+from .._library import check, workspace_bytes
 from .._runtime import runtime
 
 DTYPES = {
@@ -30,6 +32,10 @@ def _stream_of(index):
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", _stream_of)
 
 
+def _no_stream():
+    return None
+
+
 class Kernels:
     """The library's runtime for one device."""
 
@@ -41,9 +47,16 @@ class Kernels:
         self.handle = self.runtime.handle
         self.place = (kind, index)
         self._cuda = kind == _structs.CUDA
+        self.device = self.runtime.device
 
     def stream(self):
         return _raw_stream(self.place[1]) if self._cuda else None
+
+    def stream_getter(self):
+        """`stream` for those in a hurry."""
+        if not self._cuda:
+            return _no_stream
+        return functools.partial(_raw_stream, self.place[1])
 
     def pack(self, tensor, trailing=0):
         """`trailing` dimensions are kept apart from the leading ones, which
@@ -94,13 +107,36 @@ class Kernels:
             options.softcap,
             pack(temperatures),
             outputs,
+            options.carried.ignore_id if options.carried else -100,
         )
 
+    def _launch(self, name, how, call, *more):
+        """`how`: a Carried; the backward only copies, its ids are checked."""
+        room = None
+        if how is not None:
+            call, room = self._carried(name, how, call, *more)
+        function = getattr(self.library, f"logpjit_{name}")
+        check(function(self.handle, call, *more, self.stream()))
+        del room  # the stream's next user comes after this call
+
+    def _carried(self, name, how, call, *more):
+        validate = how.validate and "backward" not in name
+        ignore_id = -100 if name == "backward" else None
+
+        def with_room(place=0, size=0):
+            options = _structs.call_options(
+                validate, how.copy_strided, place, size
+            )
+            return _structs.with_options(call, options, ignore_id)
+
+        size = workspace_bytes(name, with_room(), *more)
+        room = torch.empty(size, dtype=torch.uint8, device=self.device)
+        return with_room(room.data_ptr(), size), room
+
     def row_forward(self, *tensors):
+        options = tensors[4]
         call = self.row_forward_call(*tensors)
-        check(
-            self.library.logpjit_forward(self.handle, call, self.stream())
-        )
+        self._launch("forward", options.carried, call)
 
     def row_backward_call(
         self,
@@ -141,10 +177,9 @@ class Kernels:
         )
 
     def row_backward(self, *tensors):
+        options = tensors[4]
         call = self.row_backward_call(*tensors)
-        check(
-            self.library.logpjit_backward(self.handle, call, self.stream())
-        )
+        self._launch("backward", options.carried, call)
 
     def row_with_grad(
         self,
@@ -174,11 +209,7 @@ class Kernels:
             (pack(upstream, options.trailing), _ABSENT, _ABSENT, _ABSENT),
             _structs.gradient(pack(gradient, 1), accumulate, in_place),
         )
-        check(
-            self.library.logpjit_forward_with_grad(
-                self.handle, call, packed, self.stream()
-            )
-        )
+        self._launch("forward_with_grad", options.carried, call, packed)
 
     def _kl_inputs(self, student, teacher, row_index, temperatures, options):
         pack = self.pack
@@ -211,10 +242,9 @@ class Kernels:
         return _structs.kl_forward(inputs, (self.pack(value), *rows))
 
     def kl_forward(self, *tensors):
+        options = tensors[4]
         call = self.kl_forward_call(*tensors)
-        check(
-            self.library.logpjit_kl_forward(self.handle, call, self.stream())
-        )
+        self._launch("kl_forward", options.carried, call)
 
     def kl_backward_call(
         self,
@@ -240,7 +270,6 @@ class Kernels:
         )
 
     def kl_backward(self, *tensors):
+        options = tensors[4]
         call = self.kl_backward_call(*tensors)
-        check(
-            self.library.logpjit_kl_backward(self.handle, call, self.stream())
-        )
+        self._launch("kl_backward", options.carried, call)

@@ -9,13 +9,7 @@ from . import backends
 from .first_order import guard
 
 VALUE_DTYPES = (torch.float32,) * 4 + (torch.int64,)
-VALUE_BITS = (
-    _structs.LOGP,
-    _structs.ENTROPY,
-    _structs.LSE,
-    _structs.SQUARES,
-    _structs.ARGMAX,
-)
+VALUE_BITS = _structs.VALUE_BITS
 
 
 class RowOptions(NamedTuple):
@@ -26,7 +20,7 @@ class RowOptions(NamedTuple):
     softcap: float
     vocab: int  # columns that count
     trailing: int  # 1 when ids have a dimension K
-    plan: Any = None  # a RowPlan for tensors of this form
+    carried: Any = None  # how, where not as usual: a Carried
 
     @property
     def saved_rows(self):
@@ -55,10 +49,6 @@ def value_shapes(logits, ids, row_index):
 
 def forward(logits, ids, row_index, temperatures, options, save):
     """(the five results, None where not asked for; saved statistics)."""
-    if options.plan is not None:
-        made = options.plan.forward(logits, ids, save)
-        if made is not None:
-            return made
     device = logits.device
     terms = options.terms
     shapes = value_shapes(logits, ids, row_index)
@@ -114,10 +104,6 @@ def backward(
     in_place=False,
 ):
     """The gradient, into `accumulate` or over the logits when so asked."""
-    if options.plan is not None and accumulate is None and not in_place:
-        made = options.plan.backward(logits, ids, stats, upstream)
-        if made is not None:
-            return made
     if accumulate is not None:
         gradient = accumulate
     elif in_place:

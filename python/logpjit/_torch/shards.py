@@ -7,8 +7,9 @@ import struct
 import torch
 from torch import distributed
 
-from .. import _arguments, _library, _structs
-from . import backends, divergence, front, rows
+from .. import _arguments, _checks, _library, _structs
+from . import backends, divergence, rows
+from .arrays import ARRAYS
 from .divergence import KlOptions
 from .first_order import guard
 from .kernels import Kernels
@@ -164,6 +165,16 @@ def check(device):
     )
 
 
+def _check_logits(logits, name, device):
+    """A rank may hold no columns."""
+    _checks.check_logits(ARRAYS, logits, name, device, least_columns=0)
+    if logits.dim() > 3:
+        raise ValueError(
+            f"{name}: shape {list(logits.shape)} has more than 3 dimensions: "
+            "flatten the leading ones"
+        )
+
+
 class _Rows(torch.autograd.Function):
     @staticmethod
     def forward(ctx, logits, ids, row_index, temperatures, options, group):
@@ -229,17 +240,19 @@ def row_values(
     terms = _arguments.terms_of(outputs, ids is not None)
     if terms & _structs.ARGMAX:
         raise ValueError("outputs: argmax is not available over shards")
-    front.check_logits(logits, "logits", logits.device, 3, 0)
+    _check_logits(logits, "logits", logits.device)
     group = Group(group, bounds, vocab, order, logits)
     leading = tuple(logits.shape[:-1])
     trailing = 0
     if terms & _structs.LOGP:
-        ids = front.check_ids(ids, logits, leading, ignore_index, group.columns)
+        ids, _ = _checks.checked_ids(
+            ARRAYS, ids, logits, leading, ignore_index, group.columns
+        )
         trailing = ids.dim() - len(leading)
     else:
         ids = None
-    scalar, temperatures = front.check_temperature(
-        temperature, leading, logits.device
+    scalar, temperatures = _checks.checked_temperature(
+        ARRAYS, temperature, leading, logits.device
     )
     softcap = _arguments.number(softcap, "softcap")
     options = RowOptions(terms, scalar, softcap, 0, trailing)
@@ -311,14 +324,14 @@ def kl(
 ):
     reverse = _arguments.is_reverse(direction)
     device = student.device
-    front.check_logits(student, "student", device, 3, 0)
-    front.check_logits(teacher, "teacher", device, 3, 0)
+    _check_logits(student, "student", device)
+    _check_logits(teacher, "teacher", device)
     _arguments.check_shape(teacher.shape, student.shape, "teacher")
     group = Group(group, bounds, vocab, order, student)
     leading = tuple(student.shape[:-1])
     names = ("temperature", "teacher_temperature")
     (scalar, per_row), (teacher_scalar, teacher_per_row) = (
-        front.check_temperature(value, leading, device, name)
+        _checks.checked_temperature(ARRAYS, value, leading, device, name)
         for value, name in zip(temperatures, names)
     )
     caps = tuple(_arguments.number(cap, "softcap") for cap in softcaps)
