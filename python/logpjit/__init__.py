@@ -25,6 +25,7 @@ _PLACES = {
     "logprobs_from_logits": "drop_ins",
     "logprobs_with_grad": "operations",
     "prepare": "_prepare",
+    "pretune": "_pretune",
     "row_values": "operations",
     "selective_log_softmax": "drop_ins",
 }

@@ -36,6 +36,12 @@ def _dtype(value, name, allowed):
     return code
 
 
+def dtype_name(value, name="dtype"):
+    """"bf16", of all that stands for it."""
+    code = _dtype(value, name, _BYTES)
+    return next(text for text, found in _DTYPES.items() if found == code)
+
+
 def _packed(op, vocab, dtype, options):
     """(packed struct, what must stay alive)."""
     logits = _dtype(dtype, "dtype", _BYTES)
@@ -69,7 +75,7 @@ def _packed(op, vocab, dtype, options):
     return packed, name
 
 
-def _kernels_of(ops):
+def kernels_of(ops):
     if isinstance(ops, str):
         ops = (ops,)
     return [name for op in ops for name in _KERNELS.get(op, (op,))]
@@ -90,7 +96,7 @@ def prepare(vocab, dtype, *, ops="logprobs", device="cuda", **options):
     if not isinstance(vocab, int) or isinstance(vocab, bool):
         raise TypeError(f"vocab: {type(vocab).__name__} is not an int")
     on = runtime(*parse_device(device))
-    packed = [_packed(op, vocab, dtype, dict(options)) for op in _kernels_of(ops)]
+    packed = [_packed(op, vocab, dtype, dict(options)) for op in kernels_of(ops)]
     specs = (ctypes.c_char_p * len(packed))(*[spec for spec, _ in packed])
     _library.check(on.library.logpjit_prepare(on.handle, specs, len(packed)))
 

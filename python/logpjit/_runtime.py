@@ -165,6 +165,11 @@ def parse_device(device):
     raise ValueError(f"device: {device!r} is none of cpu, cuda and cuda:<number>")
 
 
+def setting(name):
+    """What `configure` was told last; None: the environment's."""
+    return _settings.get(name)
+
+
 def may_fall_back():
     return _settings.get("fallback", True) is not False
 
