@@ -5,6 +5,10 @@ with logpjit's: the same losses, in other time and memory.
     python grpo.py --device cpu --vocab 512 --steps 3 --length 16 --dtype fp32
     python plot.py result.json result.svg
 
+Weights and optimizer are fp32 and the decoder runs in bf16 (autocast), as
+trainers have it. A third run takes the log-probs in float64: how far two runs may
+part by rounding alone is how far it is from torch's own fp32 ones.
+
 A step takes, of each sampled sequence, the log-probabilities under the policy as
 it was, under a frozen reference and under the policy now, an entropy bonus, and
 the divergence of the policy from the reference.
@@ -17,36 +21,40 @@ import time
 
 import torch
 from decoder import Config, Decoder
-from figures import summary
+from figures import difference, summary
 
 import logpjit
 
-DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
-
-
 class Eager:
-    """As trainers write it."""
+    """As trainers write it: bf16 logits are widened first."""
 
-    @staticmethod
-    def logprobs(logits, ids):
-        log_p = torch.log_softmax(logits.float(), -1)
-        return log_p.gather(-1, ids[..., None])[..., 0]
+    def __init__(self, wide):
+        self.wide = wide
 
-    @staticmethod
-    def logprobs_and_entropy(logits, ids):
-        log_p = torch.log_softmax(logits.float(), -1)
+    def _log_p(self, logits):
+        return torch.log_softmax(logits, -1, dtype=self.wide)
+
+    def logprobs(self, logits, ids):
+        log_p = self._log_p(logits)
+        return log_p.gather(-1, ids[..., None])[..., 0].float()
+
+    def logprobs_and_entropy(self, logits, ids):
+        log_p = self._log_p(logits)
         entropy = -(log_p.exp() * log_p).sum(-1)
-        return log_p.gather(-1, ids[..., None])[..., 0], entropy
+        logp = log_p.gather(-1, ids[..., None])[..., 0]
+        return logp.float(), entropy.float()
 
-    @staticmethod
-    def kl(student, teacher, direction):
+    def kl(self, student, teacher, direction):
         assert direction == "reverse"
-        a = torch.log_softmax(student.float(), -1)
-        b = torch.log_softmax(teacher.float(), -1)
-        return (a.exp() * (a - b)).sum(-1)
+        a, b = self._log_p(student), self._log_p(teacher)
+        return (a.exp() * (a - b)).sum(-1).float()
 
 
-METHODS = {"eager": Eager, "logpjit": logpjit}
+METHODS = {
+    "eager": Eager(torch.float32),
+    "logpjit": logpjit,
+    "float64": Eager(torch.float64),
+}
 
 
 def make_batch(options):
@@ -61,9 +69,17 @@ def make_batch(options):
     return tokens.to(options.device), advantage.view(-1, 1).to(options.device)
 
 
-def loss_of(policy, reference, tokens, advantage, old, method):
+def logits_of(decoder, tokens, options):
+    """Of every token that has a next one."""
+    kind = torch.device(options.device).type
+    low = options.dtype == "bf16"
+    with torch.autocast(kind, dtype=torch.bfloat16, enabled=low):
+        return decoder(tokens)[:, :-1]
+
+
+def loss_of(policy, reference, tokens, advantage, old, method, options):
     """Clipped policy gradient with entropy bonus and divergence."""
-    logits = policy(tokens)[:, :-1]
+    logits = logits_of(policy, tokens, options)
     ids = tokens[:, 1:]
     logp, entropy = method.logprobs_and_entropy(logits, ids)
     ratio = (logp - old).exp()
@@ -71,7 +87,7 @@ def loss_of(policy, reference, tokens, advantage, old, method):
         ratio * advantage, ratio.clamp(0.8, 1.2) * advantage
     )
     with torch.no_grad():
-        teacher = reference(tokens)[:, :-1]
+        teacher = logits_of(reference, tokens, options)
     divergence = method.kl(logits, teacher, direction="reverse")
     return (-gain - 1e-3 * entropy + 0.05 * divergence).mean()
 
@@ -102,7 +118,7 @@ def train(name, options):
     method = METHODS[name]
     torch.manual_seed(0)
     config = Config(options.vocab, options.width, options.layers)
-    policy = Decoder(config).to(options.device, DTYPES[options.dtype])
+    policy = Decoder(config).to(options.device)
     reference = copy.deepcopy(policy).requires_grad_(False)
     optimizer = torch.optim.AdamW(policy.parameters(), lr=options.rate)
     tokens, advantage = make_batch(options)
@@ -111,9 +127,13 @@ def train(name, options):
     for _ in range(options.steps):
         clock.start()
         with torch.no_grad():
-            old = method.logprobs(policy(tokens)[:, :-1], tokens[:, 1:])
+            logits = logits_of(policy, tokens, options)
+            old = method.logprobs(logits, tokens[:, 1:])
+            del logits
         for _ in range(options.updates):
-            loss = loss_of(policy, reference, tokens, advantage, old, method)
+            loss = loss_of(
+                policy, reference, tokens, advantage, old, method, options
+            )
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -130,7 +150,7 @@ def parse_arguments():
     )
     add = parser.add_argument
     add("--device", default="cuda")
-    add("--dtype", choices=DTYPES, default="bf16")
+    add("--dtype", choices=("bf16", "fp32"), default="bf16")
     add("--vocab", type=int, default=151936)
     add("--width", type=int, default=256)
     add("--layers", type=int, default=4)
@@ -151,8 +171,10 @@ def main():
     for name, one in found.items():
         took, peak = summary(one)
         print(f"{name:8} {one['loss'][-1]:12.6f} {took:10.2f} {peak:9.2f}")
-    pairs = zip(found["eager"]["loss"], found["logpjit"]["loss"])
-    print(f"largest difference of a loss: {max(abs(a - b) for a, b in pairs):.2e}")
+    print("largest difference of a loss")
+    for one, other in (("eager", "logpjit"), ("eager", "float64")):
+        apart = difference(found[one]["loss"], found[other]["loss"])
+        print(f"    {one} and {other}: {apart:.2e}")
     if options.json:
         if options.device.startswith("cuda"):
             name = torch.cuda.get_device_name()

@@ -170,13 +170,13 @@ def test_a_forked_child_works():
     assert run_python(code) == "0"
 
 
-def test_the_example_trains_alike_both_ways(tmp_path):
+def example_losses(tmp_path, *flags):
+    """name -> loss of each step."""
     pytest.importorskip("torch", reason="torch is not installed")
     folder = os.path.join(os.path.dirname(logpjit.__file__), "../examples")
     done = subprocess.run(
-        [sys.executable, "-B", "grpo.py", "--device=cpu", "--dtype=fp32"]
-        + ["--vocab=304", "--width=32", "--layers=1", "--groups=2"]
-        + ["--length=8", "--steps=3", f"--json={tmp_path / 'r.json'}"],
+        [sys.executable, "-B", "grpo.py", "--device=cpu", "--groups=2", *flags]
+        + ["--width=32", "--layers=1", f"--json={tmp_path / 'r.json'}"],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -184,6 +184,25 @@ def test_the_example_trains_alike_both_ways(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "r.json").read_text())["found"]
-    losses = found["eager"]["loss"], found["logpjit"]["loss"]
-    numpy.testing.assert_allclose(losses[0], losses[1], atol=1e-5)
-    assert losses[0][0] != losses[0][-1], "nothing was trained"
+    losses = {name: numpy.array(one["loss"]) for name, one in found.items()}
+    assert losses["eager"][0] != losses["eager"][-1], "nothing was trained"
+    return losses
+
+
+def test_the_example_trains_alike_both_ways(tmp_path):
+    losses = example_losses(
+        tmp_path, "--dtype=fp32", "--vocab=304", "--length=8", "--steps=3"
+    )
+    numpy.testing.assert_allclose(losses["eager"], losses["logpjit"], atol=1e-5)
+
+
+def test_the_example_in_bf16_parts_by_rounding_alone(tmp_path):
+    """Bf16 training amplifies any rounding: logpjit may part from eager's fp32
+    log-probs as far as float64 ones do."""
+    losses = example_losses(
+        tmp_path, "--dtype=bf16", "--vocab=1000", "--length=8", "--steps=5"
+    )
+    by_rounding = numpy.abs(losses["eager"] - losses["float64"]).max()
+    found = numpy.abs(losses["eager"] - losses["logpjit"]).max()
+    assert 0 < found < 3 * by_rounding
+    assert by_rounding < 0.05 * numpy.abs(losses["eager"]).max()
