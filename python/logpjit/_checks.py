@@ -31,6 +31,10 @@ class Arrays:
         """The device."""
         return "cpu"
 
+    def odd_layout(self, array):
+        """What it is instead of dense, or None."""
+        return None
+
     def strides(self, array):
         """In elements."""
         raise NotImplementedError
@@ -73,6 +77,9 @@ def check(arrays, value, name, dtypes, place, like="the logits are"):
         raise TypeError(
             f"{name}: {type(value).__name__} is not {arrays.kind}, {like}"
         )
+    layout = arrays.odd_layout(value)
+    if layout is not None:
+        raise TypeError(f"{name}: is {layout}: a dense one is needed")
     if arrays.dtype(value) not in dtypes:
         raise TypeError(
             f"{name}: dtype {arrays.dtype(value)} is not {' or '.join(dtypes)}"

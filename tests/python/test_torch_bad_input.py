@@ -16,7 +16,19 @@ def call(**changes):
     return lambda: logpjit.logprobs(**arguments)
 
 
+NESTED = torch.nested.nested_tensor([X[0], X[1]])
+
 REFUSALS = [
+    (TypeError, "logits: is torch.sparse_coo", call(logits=X.to_sparse())),
+    (TypeError, "logits: is nested", call(logits=NESTED)),
+    (TypeError, "ids: is torch.sparse_coo", call(ids=IDS.to_sparse())),
+    (TypeError, "ignore_index: str", call(ignore_index="none")),
+    (TypeError, "ignore_index: float", call(ignore_index=-100.0)),
+    (TypeError, "vocab: bool", call(vocab=True)),
+    (TypeError, "softcap: list", call(softcap=[1.0])),
+    (TypeError, "temprature: unexpected", call(temprature=1.0)),
+    (TypeError, "ids: unexpected", lambda: logpjit.kl(X, X, ids=IDS)),
+    (ValueError, "direction: \\[", lambda: logpjit.kl(X, X, direction=[])),
     (TypeError, "logits: int", call(logits=5)),
     (TypeError, "logits: dtype float64", call(logits=X.double())),
     (TypeError, "logits: dtype int64", call(logits=IDS)),

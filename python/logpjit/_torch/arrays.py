@@ -17,6 +17,11 @@ class _Tensors(_checks.Arrays):
     def place(self, array):
         return array.device
 
+    def odd_layout(self, array):
+        if array.layout is torch.strided and not array.is_nested:
+            return None
+        return "nested" if array.is_nested else str(array.layout)
+
     def strides(self, array):
         return array.stride()
 

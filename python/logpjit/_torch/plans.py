@@ -13,11 +13,13 @@ from .. import _structs
 from .._arguments import KL_DEFAULTS, ROW_DEFAULTS
 from . import backends
 from .kernels import Kernels
-from .plan import KlPlan, RowPlan
+from .kl_plan import KlPlan
+from .row_plan import RowPlan
 
 _MOST = 1000  # forms; variable sequence lengths make many
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 _SCALARS = frozenset((float, int, bool, str, type(None)))
+_TENSORS = ("temperature", "teacher_temperature", "row_index", "accumulate")
 _known = {}
 is_compiling = torch.compiler.is_compiling
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
@@ -58,12 +60,12 @@ def _form_of(arguments):
     if _SCALARS.issuperset(kinds):
         return kinds, arguments
     parts = []
-    for value, kind in zip(arguments, kinds):
-        if kind in PLAIN and value.dim() > 0:
-            parts.append(_form(value))
-        elif kind in _SCALARS:
+    for name, value, kind in zip(arguments._fields, arguments, kinds):
+        if kind in _SCALARS:
             parts.append(value)
-        else:
+        elif kind in PLAIN and name in _TENSORS and value.dim() > 0:
+            parts.append(_form(value))
+        else:  # a number in a tensor, or what is yet to be refused
             return None
     return kinds, tuple(parts)
 
@@ -101,13 +103,19 @@ def of_rows(logits, ids, terms, arguments):
         or _transforms()
     ):
         return None
-    return _known.get(_key(terms, logits, ids, arguments, ROW_DEFAULTS))
+    try:
+        return _known.get(_key(terms, logits, ids, arguments, ROW_DEFAULTS))
+    except RuntimeError:
+        return None  # a tensor without strides
 
 
 def of_kl(student, teacher, arguments):
     if is_watched(student) or type(teacher) not in PLAIN or _transforms():
         return None
-    return _known.get(_key("kl", student, teacher, arguments, KL_DEFAULTS))
+    try:
+        return _known.get(_key("kl", student, teacher, arguments, KL_DEFAULTS))
+    except RuntimeError:
+        return None
 
 
 def _is_plannable(logits, inputs, *given):
