@@ -28,6 +28,7 @@ def parse_arguments():
     )
     add = parser.add_argument
     add("--json", help="file for the figures")
+    add("--commit", default="", help="to note beside the figures")
     add("--flash-attn", help="flash-attn's ops/triton/cross_entropy.py")
     add("--vocab", type=int, default=151936)
     add("--rows", type=int, nargs="+", default=[8192, 32768])
@@ -93,7 +94,10 @@ def main():
     print(f"in {time.monotonic() - begin:.0f} s")
     if options.json:
         made = {
+            "date": time.strftime("%Y-%m-%d"),
+            "commit": options.commit,
             "gpu": torch.cuda.get_device_name(),
+            "cuda": torch.version.cuda,
             "torch": torch.__version__,
             "logpjit": logpjit.__version__,
             "vocab": options.vocab,
