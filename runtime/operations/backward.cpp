@@ -15,14 +15,10 @@ using runtime::RowSpace;
 constexpr std::string_view kOp = "backward";
 
 /// A statistic saved by the forward: fp32 per row, contiguous.
-const float* saved(std::string_view op, DeviceId device, const Named& argument,
-                   bool wanted, RowSpace& space) {
+const float* saved(DeviceId device, const Named& argument, bool wanted,
+                   RowSpace& space) {
   if (!wanted) return nullptr;
-  runtime::check_tensor(op, device, argument);
-  runtime::check_dtype(op, argument, {DType::kFp32});
-  runtime::check_contiguous(op, argument);
-  space.add_vector(argument.name, argument.tensor, 0);
-  return static_cast<const float*>(argument.tensor.data);
+  return space.add_floats(device, argument);
 }
 
 }  // namespace
@@ -54,11 +50,11 @@ RowGradientCall check_row_gradient(std::string_view op, DeviceId device,
   check_transform(op, device, call.transform, space, spec, arguments.transform);
   spec.terms =
       check_upstream(op, device, call.upstream, ids, space, arguments.upstream);
-  arguments.max = saved(op, device, {"max", call.max}, true, space);
-  arguments.sum = saved(op, device, {"sum", call.sum}, true, space);
-  arguments.entropy = saved(op, device, {"entropy", call.entropy},
+  arguments.max = saved(device, {"max", call.max}, true, space);
+  arguments.sum = saved(device, {"sum", call.sum}, true, space);
+  arguments.entropy = saved(device, {"entropy", call.entropy},
                             has(spec.terms, Terms::kEntropy), space);
-  arguments.squares = saved(op, device, {"squares", call.squares},
+  arguments.squares = saved(device, {"squares", call.squares},
                             has(spec.terms, Terms::kSquares), space);
   arguments.gradient = call.gradient.tensor.data;
   arguments.gradient_rows = space.rows_argument(
@@ -91,12 +87,7 @@ void run(const runtime::ProgramSource& source, const RowBackward& call,
       runtime::check_row_gradient(kOp, device.info().id, call);
   const std::int64_t chunk =
       runtime::checked_chunk(kOp, source, made.spec, call.options);
-  if (call.options.validate) {
-    runtime::check_range(kOp, device, {"ids", call.ids}, made.spec.vocab,
-                         call.ignore_id);
-    runtime::check_range(kOp, device, {"row_index", call.row_index},
-                         made.arguments.rows.limit, 0);
-  }
+  runtime::validate_rows(kOp, device, call, made);
   if (copy != nullptr) copy->start({{"gradient", call.gradient.tensor}});
   runtime::start(kOp, source, made.spec, call.options, chunk, made.space.rows(),
                  stream, made.arguments);

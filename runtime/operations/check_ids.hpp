@@ -15,4 +15,15 @@ namespace logpjit::runtime {
 void check_range(std::string_view op, Device& device, const Named& tensor,
                  std::int64_t limit, std::int64_t ignored);
 
+/// Ids and row numbers of a call over rows that wants them validated; `made` is
+/// what its checks made of it.
+template <typename Call, typename Made>
+void validate_rows(std::string_view op, Device& device, const Call& call,
+                   const Made& made) {
+  if (!call.options.validate) return;
+  check_range(op, device, {"ids", call.ids}, made.spec.vocab, call.ignore_id);
+  check_range(op, device, {"row_index", call.row_index},
+              made.arguments.rows.limit, 0);
+}
+
 }  // namespace logpjit::runtime

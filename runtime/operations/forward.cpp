@@ -36,17 +36,10 @@ Terms check_outputs(std::string_view op, const RowForward& call,
   for (const TermOutput& output : kTermOutputs) {
     const Named named{output.name, call.*output.tensor};
     if (!named.tensor.given()) continue;
+    space.add_contiguous(device, named, output.dtype,
+                         output.term == Terms::kLogp ? id_dimensions : 0);
     terms = terms | output.term;
     any = true;
-    const int trailing = output.term == Terms::kLogp ? id_dimensions : 0;
-    if (trailing == 0 && runtime::is_plain_vector(named.tensor, output.dtype,
-                                                  space.rows(), device)) {
-      continue;
-    }
-    runtime::check_tensor(op, device, named);
-    runtime::check_dtype(op, named, {output.dtype});
-    runtime::check_contiguous(op, named);
-    space.add_vector(output.name, named.tensor, trailing);
   }
   if (!any) runtime::refuse(op, "outputs", "none is given");
   runtime::check_no_overlap(op,
@@ -111,14 +104,6 @@ RowValuesCall check_values(std::string_view op, DeviceId device,
   spec.terms = check_outputs(op, call, device, space, made.ids.trailing);
   set_outputs(call, arguments);
   return made;
-}
-
-void validate_rows(std::string_view op, Device& device, const RowForward& call,
-                   const RowValuesCall& made) {
-  if (!call.options.validate) return;
-  check_range(op, device, {"ids", call.ids}, made.spec.vocab, call.ignore_id);
-  check_range(op, device, {"row_index", call.row_index},
-              made.arguments.rows.limit, 0);
 }
 
 }  // namespace runtime

@@ -21,8 +21,4 @@ struct RowValuesCall {
 RowValuesCall check_values(std::string_view op, DeviceId device,
                            const RowForward& call);
 
-/// When the call asks for it: ids and row numbers, read from the device.
-void validate_rows(std::string_view op, Device& device, const RowForward& call,
-                   const RowValuesCall& made);
-
 }  // namespace logpjit::runtime

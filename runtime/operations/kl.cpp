@@ -121,20 +121,10 @@ void validate_index(std::string_view op, runtime::Device& device,
   runtime::check_range(op, device, {"row_index", inputs.row_index}, limit, 0);
 }
 
-/// A per-row fp32 tensor, contiguous.
-float* row_tensor(std::string_view op, DeviceId device, const Named& argument,
-                  RowSpace& space) {
-  runtime::check_tensor(op, device, argument);
-  runtime::check_dtype(op, argument, {DType::kFp32});
-  runtime::check_contiguous(op, argument);
-  space.add_vector(argument.name, argument.tensor, 0);
-  return static_cast<float*>(argument.tensor.data);
-}
-
-float* optional_tensor(std::string_view op, DeviceId device,
-                       const Named& argument, RowSpace& space) {
+float* optional_floats(DeviceId device, const Named& argument,
+                       RowSpace& space) {
   if (!argument.tensor.given()) return nullptr;
-  return row_tensor(op, device, argument, space);
+  return space.add_floats(device, argument);
 }
 
 struct GradientBuffer {
@@ -172,11 +162,11 @@ KlValuesCall check_kl_values(std::string_view op, DeviceId device,
   device::KlStatisticsArguments& arguments = made.arguments;
   arguments.a = inputs.a;
   arguments.b = inputs.b;
-  arguments.kl = row_tensor(op, device, {"kl", call.kl}, space);
-  arguments.max_a = optional_tensor(op, device, sides.a.max, space);
-  arguments.sum_a = optional_tensor(op, device, sides.a.sum, space);
-  arguments.max_b = optional_tensor(op, device, sides.b.max, space);
-  arguments.sum_b = optional_tensor(op, device, sides.b.sum, space);
+  arguments.kl = space.add_floats(device, {"kl", call.kl});
+  arguments.max_a = optional_floats(device, sides.a.max, space);
+  arguments.sum_a = optional_floats(device, sides.a.sum, space);
+  arguments.max_b = optional_floats(device, sides.b.max, space);
+  arguments.sum_b = optional_floats(device, sides.b.sum, space);
   check_no_overlap(
       op, {{"kl", call.kl}, sides.a.max, sides.a.sum, sides.b.max, sides.b.sum},
       {{"student", call.inputs.student}, {"teacher", call.inputs.teacher}});
@@ -234,11 +224,11 @@ void run_backward(const runtime::ProgramSource& source, const KlBackward& call,
   device::KlGradientArguments arguments{};
   arguments.a = made.a;
   arguments.b = made.b;
-  arguments.kl = row_tensor(kOp, device, {"kl", call.kl}, space);
-  arguments.max_a = row_tensor(kOp, device, sides.a.max, space);
-  arguments.sum_a = row_tensor(kOp, device, sides.a.sum, space);
-  arguments.max_b = row_tensor(kOp, device, sides.b.max, space);
-  arguments.sum_b = row_tensor(kOp, device, sides.b.sum, space);
+  arguments.kl = space.add_floats(device, {"kl", call.kl});
+  arguments.max_a = space.add_floats(device, sides.a.max);
+  arguments.sum_a = space.add_floats(device, sides.a.sum);
+  arguments.max_b = space.add_floats(device, sides.b.max);
+  arguments.sum_b = space.add_floats(device, sides.b.sum);
   const Named upstream{"upstream", call.upstream};
   runtime::check_tensor(kOp, device, upstream);
   runtime::check_dtype(kOp, upstream, {DType::kFp32});

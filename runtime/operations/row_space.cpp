@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/operations/check.hpp"
-
 namespace logpjit::runtime {
 
 RowSpace::RowSpace(std::string_view op, DeviceId device,
@@ -43,6 +41,14 @@ RowStrides RowSpace::add(const TensorView& tensor, bool flat) {
   one_stride_ = one_stride_ && (outer_ <= 1 || inner_ == 1 ||
                                 strides.outer == inner_ * strides.inner);
   return strides;
+}
+
+void RowSpace::check_and_add(DeviceId device, const Named& argument,
+                             DType dtype, int trailing) {
+  check_tensor(op_, device, argument);
+  check_dtype(op_, argument, {dtype});
+  check_contiguous(op_, argument);
+  add_vector(argument.name, argument.tensor, trailing);
 }
 
 RowStrides RowSpace::add_matrix(std::string_view name,

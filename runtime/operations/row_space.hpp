@@ -8,6 +8,7 @@
 
 #include "logpjit/kernel_spec.hpp"
 #include "logpjit/tensor.hpp"
+#include "runtime/operations/check.hpp"
 #include "templates/common/arguments.cuh"
 
 namespace logpjit::runtime {
@@ -35,6 +36,20 @@ class RowSpace {
   RowStrides add_vector(std::string_view name, const TensorView& tensor,
                         int trailing);
 
+  /// A contiguous tensor of `dtype`, checked and added; its data.
+  void* add_contiguous(DeviceId device, const Named& argument, DType dtype,
+                       int trailing = 0) {
+    if (trailing != 0 ||
+        !is_plain_vector(argument.tensor, dtype, rows_, device)) {
+      check_and_add(device, argument, dtype, trailing);
+    }
+    return argument.tensor.data;
+  }
+  /// The same of fp32, one number a row.
+  float* add_floats(DeviceId device, const Named& argument) {
+    return static_cast<float*>(add_contiguous(device, argument, DType::kFp32));
+  }
+
   /// Whether the tensor has the call's leading dimensions and no more.
   bool is_vector(const TensorView& tensor) const;
 
@@ -59,6 +74,8 @@ class RowSpace {
   }
 
  private:
+  void check_and_add(DeviceId device, const Named& argument, DType dtype,
+                     int trailing);
   RowStrides add(const TensorView& tensor, bool flat);
 
   std::string_view op_;

@@ -36,6 +36,36 @@ std::int64_t digest_of(const VocabShards& shards) {
   return static_cast<std::int64_t>(first_word(stream.value()));
 }
 
+void ShardForward::set_kernels(const KernelSpec& values, VocabRange live,
+                               const ShardPlace& place) {
+  const std::int64_t vocab = place.shards->vocab();
+  const bool segments = place.order == MergeOrder::kSegments;
+  ranks = place.shards->ranks();
+  shard.begin = live.begin;
+  shard.end = live.end;
+  shard.slots = segments ? place.shards->most_segments() : 0;
+  shard.digest = signature.digest();
+  statistics = values;
+  statistics.pass = Pass::kShardStatistics;
+  statistics.global_vocab = vocab;
+  statistics.segments = segments;
+  if (live.width() == 0) statistics.vocab = 1;
+  if (segments) statistics.vocab = vocab;
+  merge = {.terms = values.terms,
+           .pass = Pass::kShardMerge,
+           .vocab = vocab,
+           .rows = values.rows,
+           .temperature = values.temperature,
+           .global_vocab = vocab,
+           .segments = segments};
+}
+
+void ShardForward::prepare(Engine& engine) const {
+  if (rows == 0) return;
+  engine.program(statistics, nullptr);
+  engine.program(merge, nullptr);
+}
+
 void ShardForward::set_block_rows(std::int64_t block_rows) {
   signature.block_rows = block_rows;
   shard.digest = signature.digest();

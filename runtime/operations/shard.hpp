@@ -54,6 +54,11 @@ struct ShardForward {
   ShardSignature signature{};
   int ranks = 1;
 
+  /// From the specification of the unsharded values, when `signature` and
+  /// `shard.picked` are set: the rank's columns, the kernels.
+  void set_kernels(const KernelSpec& values, VocabRange live,
+                   const ShardPlace& place);
+  void prepare(Engine& engine) const;
   /// Says how many rows are gathered at once: all ranks must do the same.
   void set_block_rows(std::int64_t block_rows);
   std::size_t partial_bytes(std::int64_t block_rows) const;

@@ -10,8 +10,7 @@
 #include "runtime/operations/shard.hpp"
 #include "templates/common/layout.cuh"
 
-namespace logpjit {
-namespace runtime {
+namespace logpjit::runtime {
 namespace {
 
 constexpr std::string_view kOp = "shard_statistics";
@@ -65,33 +64,13 @@ RowShard::RowShard(Runtime& runtime, const RowForward& call,
   members = device::state_members(static_cast<int>(made.spec.terms));
   words_per_row = ids && !in_records ? made.ids.per_row : 0;
   signature = signature_of(made, call, place);
-  ranks = place.shards->ranks();
   values_ = made.arguments;
-  const bool segments = place.order == MergeOrder::kSegments;
-  shard.begin = live.begin;
-  shard.end = live.end;
   shard.picked = ids && in_records ? made.ids.per_row : 0;
-  shard.slots = segments ? place.shards->most_segments() : 0;
-  shard.digest = signature.digest();
-  statistics = made.spec;
-  statistics.pass = Pass::kShardStatistics;
-  statistics.global_vocab = place.shards->vocab();
-  statistics.segments = segments;
-  if (live.width() == 0) statistics.vocab = 1;
-  if (segments) statistics.vocab = statistics.global_vocab;
-  merge = {.terms = made.spec.terms,
-           .pass = Pass::kShardMerge,
-           .logits = DType::kFp32,
-           .ids = made.spec.ids,
-           .vocab = statistics.global_vocab,
-           .many_ids = made.spec.many_ids,
-           .rows = made.spec.rows,
-           .temperature = made.spec.temperature,
-           .global_vocab = statistics.global_vocab,
-           .segments = segments};
-  if (rows == 0) return;
-  engine_.program(statistics, nullptr);
-  engine_.program(merge, nullptr);
+  set_kernels(made.spec, live, place);
+  merge.logits = DType::kFp32;
+  merge.ids = made.spec.ids;
+  merge.many_ids = made.spec.many_ids;
+  prepare(engine_);
 }
 
 void RowShard::launch_statistics(RowBlock block, const ShardBuffers& buffers,
@@ -120,30 +99,4 @@ void RowShard::launch_merge(RowBlock block, const ShardBuffers& buffers,
       .launch(merge_blocks(block.count), stream, arguments);
 }
 
-}  // namespace runtime
-
-ShardSizes shard_sizes(Runtime& runtime, const RowForward& call,
-                       const ShardPlace& place) {
-  const runtime::RowShard shard(runtime, call, place);
-  return shard.sizes(shard.rows);
-}
-
-void shard_statistics(Runtime& runtime, const RowForward& call,
-                      const ShardPlace& place, const ShardBuffers& buffers,
-                      CUstream_st* stream) {
-  const runtime::RowShard shard(runtime, call, place);
-  runtime::check_buffers("shard_statistics", shard, buffers, false);
-  if (shard.rows == 0) return;
-  shard.launch_statistics({0, shard.rows}, buffers, stream);
-}
-
-void shard_merge(Runtime& runtime, const RowForward& call,
-                 const ShardPlace& place, const ShardBuffers& buffers,
-                 CUstream_st* stream) {
-  const runtime::RowShard shard(runtime, call, place);
-  runtime::check_buffers("shard_merge", shard, buffers, true);
-  if (shard.rows == 0) return;
-  shard.launch_merge({0, shard.rows}, buffers, stream);
-}
-
-}  // namespace logpjit
+}  // namespace logpjit::runtime

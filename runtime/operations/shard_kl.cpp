@@ -6,8 +6,7 @@
 #include "runtime/operations/shard.hpp"
 #include "templates/common/layout.cuh"
 
-namespace logpjit {
-namespace runtime {
+namespace logpjit::runtime {
 namespace {
 
 constexpr std::string_view kOp = "shard_statistics";
@@ -60,29 +59,9 @@ KlShard::KlShard(Runtime& runtime, const KlForward& call,
   rows = made.space.rows();
   members = device::kKlMembers;
   signature = signature_of(made, call.inputs, place);
-  ranks = place.shards->ranks();
   values_ = made.arguments;
-  const bool segments = place.order == MergeOrder::kSegments;
-  shard.begin = live.begin;
-  shard.end = live.end;
-  shard.slots = segments ? place.shards->most_segments() : 0;
-  shard.digest = signature.digest();
-  statistics = made.spec;
-  statistics.pass = Pass::kShardStatistics;
-  statistics.global_vocab = place.shards->vocab();
-  statistics.segments = segments;
-  if (live.width() == 0) statistics.vocab = 1;
-  if (segments) statistics.vocab = statistics.global_vocab;
-  merge = {.terms = Terms::kKl,
-           .pass = Pass::kShardMerge,
-           .vocab = statistics.global_vocab,
-           .rows = made.spec.rows,
-           .temperature = made.spec.temperature,
-           .global_vocab = statistics.global_vocab,
-           .segments = segments};
-  if (rows == 0) return;
-  engine_.program(statistics, nullptr);
-  engine_.program(merge, nullptr);
+  set_kernels(made.spec, live, place);
+  prepare(engine_);
 }
 
 void KlShard::launch_statistics(RowBlock block, const ShardBuffers& buffers,
@@ -105,30 +84,4 @@ void KlShard::launch_merge(RowBlock block, const ShardBuffers& buffers,
       .launch(merge_blocks(block.count), stream, arguments);
 }
 
-}  // namespace runtime
-
-ShardSizes shard_sizes(Runtime& runtime, const KlForward& call,
-                       const ShardPlace& place) {
-  const runtime::KlShard shard(runtime, call, place);
-  return shard.sizes(shard.rows);
-}
-
-void shard_statistics(Runtime& runtime, const KlForward& call,
-                      const ShardPlace& place, const ShardBuffers& buffers,
-                      CUstream_st* stream) {
-  const runtime::KlShard shard(runtime, call, place);
-  runtime::check_buffers("shard_statistics", shard, buffers, false);
-  if (shard.rows == 0) return;
-  shard.launch_statistics({0, shard.rows}, buffers, stream);
-}
-
-void shard_merge(Runtime& runtime, const KlForward& call,
-                 const ShardPlace& place, const ShardBuffers& buffers,
-                 CUstream_st* stream) {
-  const runtime::KlShard shard(runtime, call, place);
-  runtime::check_buffers("shard_merge", shard, buffers, true);
-  if (shard.rows == 0) return;
-  shard.launch_merge({0, shard.rows}, buffers, stream);
-}
-
-}  // namespace logpjit
+}  // namespace logpjit::runtime

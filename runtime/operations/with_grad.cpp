@@ -4,6 +4,7 @@
 #include "runtime/engine.hpp"
 #include "runtime/launch_table.hpp"
 #include "runtime/operations/check.hpp"
+#include "runtime/operations/check_ids.hpp"
 #include "runtime/operations/copied_logits.hpp"
 #include "runtime/operations/forward.hpp"
 #include "runtime/operations/gradient.hpp"
