@@ -1,6 +1,7 @@
 // NCCL groups: joined, borrowed, given up.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <future>
@@ -9,6 +10,7 @@
 
 #include "logpjit/collective.hpp"
 #include "logpjit/error.hpp"
+#include "runtime/collective/call_watch.hpp"
 #include "runtime/collective/nccl.hpp"
 #include "runtime/engine.hpp"
 
@@ -21,13 +23,19 @@ using runtime::NcclUniqueId;
 
 class NcclCollective final : public Collective {
  public:
-  NcclCollective(std::shared_ptr<const Nccl> nccl, NcclComm* comm, bool owned)
-      : nccl_(std::move(nccl)), comm_(comm), owned_(owned) {
+  NcclCollective(std::shared_ptr<const Nccl> nccl, NcclComm* comm, bool owned,
+                 double timeout_s)
+      : nccl_(std::move(nccl)),
+        comm_(comm),
+        owned_(owned),
+        watch_(timeout_s, [this] { stop(); }) {
     nccl_->check(nccl_->comm_user_rank(comm_, &rank_), "ncclCommUserRank");
     nccl_->check(nccl_->comm_count(comm_, &ranks_), "ncclCommCount");
   }
   ~NcclCollective() override {
-    if (owned_ && comm_ != nullptr) nccl_->comm_destroy(comm_);
+    if (NcclComm* comm = comm_; owned_ && comm != nullptr) {
+      nccl_->comm_destroy(comm);
+    }
   }
   NcclCollective(const NcclCollective&) = delete;
   NcclCollective& operator=(const NcclCollective&) = delete;
@@ -37,14 +45,16 @@ class NcclCollective final : public Collective {
 
   void all_gather(const void* send, void* receive, std::size_t bytes,
                   CUstream_st* stream) override {
-    nccl_->check(nccl_->all_gather(send, receive, bytes, runtime::kNcclUint8,
-                                   comm(), stream),
-                 "ncclAllGather");
+    watched("ncclAllGather", [&](NcclComm* comm) {
+      return nccl_->all_gather(send, receive, bytes, runtime::kNcclUint8, comm,
+                               stream);
+    });
   }
   void sum_words(void* words, std::size_t count, CUstream_st* stream) override {
-    nccl_->check(nccl_->all_reduce(words, words, count, runtime::kNcclUint32,
-                                   runtime::kNcclSum, comm(), stream),
-                 "ncclAllReduce");
+    watched("ncclAllReduce", [&](NcclComm* comm) {
+      return nccl_->all_reduce(words, words, count, runtime::kNcclUint32,
+                               runtime::kNcclSum, comm, stream);
+    });
   }
 
   void poll() override {
@@ -57,23 +67,45 @@ class NcclCollective final : public Collective {
   void abort(const std::string& why) override {
     if (comm_ == nullptr) return;
     why_ = why;
-    // A borrowed communicator is stopped too: its kernels would wait for ever.
-    nccl_->comm_abort(std::exchange(comm_, nullptr));
+    stop();
   }
 
  private:
+  /// A borrowed communicator is stopped too: its kernels would wait for ever.
+  void stop() {
+    NcclComm* comm = comm_.exchange(nullptr);
+    if (comm != nullptr) nccl_->comm_abort(comm);
+  }
+
+  template <typename Call>
+  void watched(const char* name, const Call& call) {
+    NcclComm* comm = this->comm();
+    int result = 0;
+    {
+      const runtime::CallWatch::Scope scope(watch_);
+      result = call(comm);
+    }
+    if (watch_.gave_up()) {
+      why_ = fmt::format("rank {} of {} waited {} s inside {} for the others",
+                         rank_, ranks_, watch_.timeout_s(), name);
+      throw Error(ErrorCode::kTimeout, fmt::format("NCCL group: {}", why_));
+    }
+    nccl_->check(result, name);
+  }
+
   NcclComm* comm() const {
-    if (comm_ != nullptr) return comm_;
+    if (NcclComm* comm = comm_) return comm;
     throw Error(ErrorCode::kDriver,
                 fmt::format("the NCCL group was given up: {}", why_));
   }
 
   std::shared_ptr<const Nccl> nccl_;
-  NcclComm* comm_;
+  std::atomic<NcclComm*> comm_;
   bool owned_;
   int rank_ = 0;
   int ranks_ = 1;
   std::string why_;
+  runtime::CallWatch watch_;  // last: its thread uses the others
 };
 
 /// Joining waits for all ranks; a thread of its own does, since NCCL cannot be
@@ -141,10 +173,12 @@ std::unique_ptr<Collective> join_nccl(Runtime& runtime, const NcclId& id,
   std::memcpy(&unique, id.data(), sizeof unique);
   NcclComm* comm =
       join(nccl, runtime.engine().device(), unique, rank, ranks, timeout_s);
-  return std::make_unique<NcclCollective>(std::move(nccl), comm, true);
+  return std::make_unique<NcclCollective>(std::move(nccl), comm, true,
+                                          timeout_s);
 }
 
-std::unique_ptr<Collective> use_nccl(Runtime& runtime, void* communicator) {
+std::unique_ptr<Collective> use_nccl(Runtime& runtime, void* communicator,
+                                     double timeout_s) {
   if (communicator == nullptr) refuse("use_nccl", "communicator: null pointer");
   auto nccl = std::make_shared<const Nccl>(runtime.engine().options());
   auto* comm = static_cast<NcclComm*>(communicator);
@@ -155,7 +189,8 @@ std::unique_ptr<Collective> use_nccl(Runtime& runtime, void* communicator) {
                                    "works on {}",
                                    device, runtime.device().id.index));
   }
-  return std::make_unique<NcclCollective>(std::move(nccl), comm, false);
+  return std::make_unique<NcclCollective>(std::move(nccl), comm, false,
+                                          timeout_s);
 }
 
 }  // namespace logpjit

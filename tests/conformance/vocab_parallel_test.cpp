@@ -95,10 +95,16 @@ TEST(VocabParallel, RowOperations) {
   }
 }
 
-TEST(VocabParallel, EightWideAsOneEighthEach) {
-  const VocabShards shards = VocabShards::even(592, 8);
+TEST(VocabParallel, ManyRanksThatAllOwnColumns) {
   const auto both = random_problem(kBoth, DType::kBf16, 6, 592, 1);
-  EXPECT_EQ(wrong_with(both, shards, run_all(both, shards)), "");
+  const auto kl =
+      random_kl_problem(KlDirection::kForward, DType::kBf16, 4, 592);
+  for (const int ranks : {8, 16}) {
+    SCOPED_TRACE(ranks);
+    const VocabShards shards = VocabShards::even(592, ranks);
+    EXPECT_EQ(wrong_with(both, shards, run_all(both, shards)), "");
+    EXPECT_EQ(wrong_with(kl, shards, run_all(kl, shards)), "");
+  }
 }
 
 TEST(VocabParallel, Divergences) {
@@ -274,6 +280,35 @@ TEST(VocabParallelMisuse, NobodyWaitsForARankThatLeft) {
   EXPECT_EQ(messages[3], "of its own");
   EXPECT_THAT(Messages(messages.begin(), messages.end() - 1),
               Each(HasSubstr("rank 3 has left the group")));
+}
+
+TEST(VocabParallelMisuse, ARankThatNeverComesIsATimeOut) {
+  constexpr double kTimeout = 0.5;
+  const auto problem = random_problem(Terms::kLogp, DType::kFp32, 6, 592, 1);
+  const VocabShards shards = VocabShards::even(592, 4);
+  run_all(problem, shards);  // what is compiled meanwhile does not count
+  for (const bool compare : {true, false}) {
+    const Messages messages = run_group(
+        shards, {.compare_calls = compare, .timeout_s = kTimeout},
+        [&](int rank, VocabParallel& group) {
+          if (rank == 2) {
+            std::this_thread::sleep_for(
+                std::chrono::duration<double>(4 * kTimeout));
+            return;
+          }
+          try {
+            run_rank(cpu(), group, problem);
+          } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::kTimeout) << rank;
+            throw;
+          }
+        },
+        kTimeout);
+    EXPECT_EQ(messages[2], "");
+    for (const std::size_t rank : {0, 1, 3}) {
+      EXPECT_THAT(messages[rank], HasSubstr("waited 0.5 s")) << rank;
+    }
+  }
 }
 
 TEST(VocabParallelMisuse, TooSmallAWorkspaceIsRefusedOnAllRanks) {

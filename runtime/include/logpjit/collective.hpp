@@ -51,15 +51,19 @@ LOGPJIT_API NcclId make_nccl_id(const Options& options);
 LOGPJIT_API std::string nccl_version(const Options& options);
 
 /// Joins a group on the runtime's device; returns once all ranks have, or
-/// throws Error{kTimeout} after `timeout_s`.
+/// throws Error{kTimeout} after `timeout_s`. A collective that waits as long on
+/// the host, as first ones do where a rank never comes, gives the group up with
+/// the same error.
 LOGPJIT_API std::unique_ptr<Collective> join_nccl(Runtime& runtime,
                                                   const NcclId& id, int rank,
                                                   int ranks,
                                                   double timeout_s = 120);
 /// Works on the caller's `ncclComm_t`, which stays the caller's and must
-/// outlive the result. Error{kInvalidArgument} when it is of another device.
+/// outlive the result; one that was given up is aborted.
+/// Error{kInvalidArgument} when it is of another device.
 LOGPJIT_API std::unique_ptr<Collective> use_nccl(Runtime& runtime,
-                                                 void* communicator);
+                                                 void* communicator,
+                                                 double timeout_s = 120);
 
 /// Threads of this process as ranks, memory of the host (the CPU device). Each
 /// end belongs to one thread. A rank that waits longer than `timeout_s`, or

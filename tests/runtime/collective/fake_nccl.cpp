@@ -1,6 +1,7 @@
 // NCCL's functions for threads of one process on host memory. A communicator's
 // failures are set through the environment of the test, by number of ranks:
 // see kBroken and kAsynchronous.
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
@@ -21,6 +22,8 @@ constexpr int kRemoteError = 6;
 constexpr int kBroken = 5;
 /// Groups of this many ranks report a failure when asked.
 constexpr int kAsynchronous = 6;
+/// Groups of this many ranks make collectives return at once, undone.
+constexpr int kOnStreams = 3;
 
 /// Ranks with one id meet here.
 struct Group {
@@ -29,24 +32,33 @@ struct Group {
   int ranks = 0;
   int arrived = 0;
   std::uint64_t meeting = 0;
+  int aborted = 0;
   std::vector<const void*> data;
 
-  void meet() {
+  /// False when the group is given up meanwhile.
+  bool meet() {
     std::unique_lock lock(mutex);
     const std::uint64_t mine = meeting;
     if (++arrived == ranks) {
       arrived = 0;
       ++meeting;
       all.notify_all();
-      return;
+      return true;
     }
-    all.wait(lock, [&] { return meeting != mine; });
+    all.wait(lock, [&] { return meeting != mine || aborted > 0; });
+    return meeting != mine;
+  }
+  void abort() {
+    const std::lock_guard lock(mutex);
+    ++aborted;
+    all.notify_all();
   }
 };
 
 std::mutex groups_mutex;
 std::map<std::string, std::shared_ptr<Group>> groups;
 int next_id = 0;
+std::atomic<int> aborts = 0;
 
 }  // namespace
 
@@ -94,7 +106,14 @@ int ncclCommDestroy(ncclComm* comm) {
   delete comm;
   return kSuccess;
 }
-int ncclCommAbort(ncclComm* comm) { return ncclCommDestroy(comm); }
+/// The communicator itself is leaked: a call may be inside.
+int ncclCommAbort(ncclComm* comm) {
+  ++aborts;
+  comm->group->abort();
+  return kSuccess;
+}
+/// For tests: how often it was called.
+int fake_nccl_aborts() { return aborts; }
 int ncclCommCount(const ncclComm* comm, int* count) {
   *count = comm->group->ranks;
   return kSuccess;
@@ -115,8 +134,9 @@ int ncclAllGather(const void* send, void* receive, std::size_t bytes, int,
                   ncclComm* comm, CUstream_st*) {
   Group& group = *comm->group;
   if (group.ranks == kBroken) return kInternalError;
+  if (group.ranks == kOnStreams) return kSuccess;
   group.data[static_cast<std::size_t>(comm->rank)] = send;
-  group.meet();
+  if (!group.meet()) return kInternalError;
   for (std::size_t rank = 0; rank < group.data.size(); ++rank) {
     std::memmove(static_cast<char*>(receive) + rank * bytes, group.data[rank],
                  bytes);
@@ -128,7 +148,7 @@ int ncclAllReduce(const void* send, void* receive, std::size_t count, int, int,
                   ncclComm* comm, CUstream_st*) {
   Group& group = *comm->group;
   group.data[static_cast<std::size_t>(comm->rank)] = send;
-  group.meet();
+  if (!group.meet()) return kInternalError;
   std::vector<std::uint32_t> sums(count, 0);
   for (const void* theirs : group.data) {
     const auto* words = static_cast<const std::uint32_t*>(theirs);

@@ -160,6 +160,10 @@ class NullDevice final : public runtime::Device {
     return capturing;
   }
 
+  bool reached(const runtime::Event& /*event*/) override { return !stuck; }
+
+  /// Whether streams do not get on: no event is ever reached.
+  std::atomic<bool> stuck = false;
   /// Whether `synchronize` fails.
   std::atomic<bool> lost = false;
   /// What `is_capturing` says.
