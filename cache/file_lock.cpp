@@ -78,18 +78,29 @@ std::shared_ptr<OpenFile> LockFile::file() {
 
 LockFile::Result LockFile::acquire(off_t offset,
                                    std::chrono::duration<double> longest) {
-  const std::shared_ptr<OpenFile> open = file();
+  std::shared_ptr<OpenFile> open = file();
   if (open == nullptr) return {};
+  // Usually free: nothing else is done then, not even looking at the clock.
+  int error = files_.lock(open->number(), offset);
+  if (taken_by_another(error)) {
+    error = wait_for(open->number(), offset, longest);
+  }
+  if (error == 0)
+    return {Outcome::kHeld, Hold(std::move(open), files_, offset)};
+  return {taken_by_another(error) ? Outcome::kTimedOut : Outcome::kNoLocks, {}};
+}
+
+int LockFile::wait_for(int file, off_t offset,
+                       std::chrono::duration<double> longest) {
   const auto begin = Clock::now();
   auto pause = kFirstPause;
-  for (;;) {
-    const int error = files_.lock(open->number(), offset);
-    if (error == 0) return {Outcome::kHeld, Hold(open, files_, offset)};
-    if (!taken_by_another(error)) return {};
-    if (Clock::now() - begin >= longest) return {Outcome::kTimedOut, {}};
+  int error = -EAGAIN;
+  while (taken_by_another(error) && Clock::now() - begin < longest) {
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, kLongestPause);
+    error = files_.lock(file, offset);
   }
+  return error;
 }
 
 }  // namespace logpjit::cache

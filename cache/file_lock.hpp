@@ -71,6 +71,8 @@ class LockFile {
   };
 
   std::shared_ptr<OpenFile> file();
+  /// 0, or the error of the last try.
+  int wait_for(int file, off_t offset, std::chrono::duration<double> longest);
   void drop_if_stale();
 
   FileSystem& files_;
