@@ -7,17 +7,21 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "logpjit/operations.hpp"
+#include "runtime/engine.hpp"
+#include "tests/support/device/fake_compiler.hpp"
+#include "tests/support/device/null_device.hpp"
 
 namespace logpjit {
 namespace {
 
-using testing::AllOf;
-using testing::Each;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr std::int64_t kRows = 4;
 constexpr std::int64_t kColumns = 8;
@@ -25,7 +29,7 @@ constexpr float kUntouched = 17;
 
 /// A good forward on the CPU, to be spoilt. No kernel is in any cache and none
 /// is compiled: a call that gets past its checks ends with kNotCached.
-class BadCalls : public testing::Test {
+class BadCalls : public ::testing::Test {
  protected:
   BadCalls() : runtime_(options()) {
     call_.logits = view(logits_, DType::kFp32, {kRows, kColumns});
@@ -227,6 +231,52 @@ TEST_F(BadCalls, AnUnknownConfiguration) {
       ADD_FAILURE() << config.text();
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument) << error.message();
+    }
+  }
+}
+
+/// A forward of that many rows on a GPU that runs nothing; its tensors are
+/// addresses only.
+std::string launch_rows(testing::NullDevice& gpu, Runtime& runtime,
+                        std::int64_t rows, std::int64_t vocab) {
+  const auto place = [](int bit) {
+    return reinterpret_cast<void*>(std::uintptr_t{1} << bit);
+  };
+  const DeviceId device = gpu.info().id;
+  RowForward call;
+  call.logits =
+      TensorView::contiguous(place(10), DType::kBf16, {rows, vocab}, device);
+  call.ids = TensorView::contiguous(place(61), DType::kInt64, {rows}, device);
+  call.logp = TensorView::contiguous(place(62), DType::kFp32, {rows}, device);
+  try {
+    forward(runtime, call);
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", name(error.code()), error.message());
+  }
+  return "";
+}
+
+TEST(ManyRows, ALaunchFitsItsGridOrIsRefused) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  auto made = std::make_unique<testing::NullDevice>();
+  testing::NullDevice& gpu = *made;
+  Runtime runtime(std::make_unique<runtime::Engine>(
+      Options{}, std::move(made), std::make_unique<testing::FakeCompiler>()));
+  for (const std::int64_t vocab : {64, 5000, 151936, 300000}) {
+    for (const std::int64_t rows :
+         {kMost, kMost + 1, 2 * kMost + 2, std::int64_t{1} << 34}) {
+      SCOPED_TRACE(fmt::format("{} rows of {}", rows, vocab));
+      gpu.forget();
+      const std::string failure = launch_rows(gpu, runtime, rows, vocab);
+      if (failure.empty()) {
+        ASSERT_EQ(gpu.launches().size(), 1u);
+        EXPECT_GE(gpu.launches()[0].shape.grid, 1u);
+        EXPECT_LE(gpu.launches()[0].shape.grid, kMost);
+      } else {
+        EXPECT_THAT(failure, AllOf(StartsWith("unsupported: "),
+                                   HasSubstr("split the call")));
+        EXPECT_THAT(gpu.launches(), ::testing::IsEmpty());
+      }
     }
   }
 }
