@@ -47,17 +47,22 @@ std::string today() {
   return text;
 }
 
-Json run(const RankFlags& flags, const NcclId& id, const std::string& commit) {
-  Rank rank(flags, id);
+Json run(const RankFlags& flags, Rank& rank, const std::string& commit) {
   Json made;
   made["gpus"] = flags.ranks;
   made["gpu"] = rank.runtime().device().name;
   made["driver"] = rank.runtime().device().software;
-  made["nccl"] = rank.nccl().version();
+  made["nccl"] = flags.on_cpu ? "none" : rank.nccl().version();
   made["date"] = today();
   made["commit"] = commit;
   if (flags.checks) made["checks"] = Json::parse(run_checks(rank));
   if (flags.speed) made["speed"] = Json::parse(run_speed(rank));
+  if (flags.late) {
+    for (Json& check : Json::parse(run_late(rank))) {
+      made["checks"].push_back(std::move(check));
+    }
+    rank.give_up(flags.rank < flags.ranks - 1);
+  }
   return made;
 }
 
@@ -81,7 +86,8 @@ Json run_threads(const RankFlags& flags, const std::string& commit) {
       mine.rank = rank;
       mine.device = rank;
       try {
-        Json made = run(mine, id, commit);
+        Rank joined(mine, id);
+        Json made = run(mine, joined, commit);
         if (rank == 0) report = std::move(made);
       } catch (const std::exception& error) {
         std::cerr << "rank " << rank << ": " << error.what() << '\n';
@@ -91,6 +97,25 @@ Json run_threads(const RankFlags& flags, const std::string& commit) {
   }
   for (std::thread& thread : threads) thread.join();
   return report;
+}
+
+/// Rank 0 says where the others find it, as its first line.
+std::unique_ptr<Rank> join(const RankFlags& flags, const std::string& id,
+                           const std::string& address) {
+  if (flags.rank != 0) {
+    const NcclId shared = parse_id(id);
+    if (!flags.on_cpu) return std::make_unique<Rank>(flags, shared);
+    return std::make_unique<Rank>(
+        flags, join_sockets(shared, flags.rank, flags.ranks));
+  }
+  if (flags.on_cpu) {
+    const SocketGroup group(address);
+    std::cout << hex(group.id()) << std::endl;
+    return std::make_unique<Rank>(flags, group.meet(flags.ranks));
+  }
+  const NcclId shared = make_nccl_id(Options::from_environment());
+  std::cout << hex(shared) << std::endl;
+  return std::make_unique<Rank>(flags, shared);
 }
 
 int main_of(int argc, char** argv) {
@@ -109,24 +134,28 @@ int main_of(int argc, char** argv) {
   app.add_option("--vocab", flags.vocab, "Columns in all");
   app.add_option("--rows", flags.rows, "Numbers of rows")->delimiter(',');
   app.add_option("--commit", commit, "Recorded in the report");
+  std::string address = "127.0.0.1";
+  app.add_flag("--cpu", flags.on_cpu, "Processes on the CPU device, no NCCL");
+  app.add_option("--address", address, "With --cpu: IPv4 address of rank 0");
+  app.add_flag("--quick", flags.quick, "A few of the checks");
+  app.add_flag("--late", flags.late,
+               "At the end the last rank stays away: what the others hear");
   app.add_flag("--only-checks", only_checks);
   app.add_flag("--only-speed", only_speed);
   CLI11_PARSE(app, argc, argv);
   flags.checks = !only_speed;
-  flags.speed = !only_checks;
+  flags.speed = !only_checks && !flags.on_cpu;
+  if (flags.on_cpu && rank < 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "--cpu: needs --rank: start it with launch_ranks.py");
+  }
   Json report;
   if (rank < 0) {
     report = run_threads(flags, commit);
   } else {
     flags.rank = rank;
-    NcclId shared{};
-    if (rank == 0) {
-      shared = make_nccl_id(Options::from_environment());
-      std::cout << hex(shared) << std::endl;
-    } else {
-      shared = parse_id(id);
-    }
-    report = run(flags, shared, commit);
+    const auto joined = join(flags, id, address);
+    report = run(flags, *joined, commit);
     if (rank != 0) return all_passed(report) ? 0 : 1;
   }
   std::cout << report.dump(1) << '\n';

@@ -18,6 +18,19 @@ Rank::Rank(const RankFlags& flags, const NcclId& id) : flags_(flags) {
   collective_ = use_nccl(*runtime_, comm_);
 }
 
+Rank::Rank(const RankFlags& flags, std::unique_ptr<Collective> collective)
+    : flags_(flags), collective_(std::move(collective)) {
+  Options options = Options::from_environment();
+  options.device = "cpu";
+  runtime_ = std::make_unique<Runtime>(options);
+}
+
+void Rank::give_up(bool aborted) {
+  collective_.reset();
+  if (comm_ != nullptr && !aborted) nccl_->comm_abort(comm_);
+  comm_ = nullptr;
+}
+
 Rank::~Rank() {
   collective_.reset();
   if (comm_ != nullptr) nccl_->comm_destroy(comm_);
