@@ -62,26 +62,22 @@ KL_DEFAULTS = KlArguments()
 
 
 def row_arguments(options):
-    if not options:
-        return ROW_DEFAULTS
-    _check_names(options, RowArguments)
-    return RowArguments(**options)
+    return _given(options, RowArguments) if options else ROW_DEFAULTS
 
 
 def kl_arguments(options):
-    if not options:
-        return KL_DEFAULTS
-    _check_names(options, KlArguments)
-    return KlArguments(**options)
+    return _given(options, KlArguments) if options else KL_DEFAULTS
 
 
-def _check_names(options, table):
-    for name in options:
-        if name not in table._fields:
-            raise TypeError(
-                f"{name}: unexpected argument; there are "
-                f"{', '.join(table._fields)}"
-            )
+def _given(options, table):
+    try:
+        return table(**options)
+    except TypeError:
+        unknown = [name for name in options if name not in table._fields]
+        raise TypeError(
+            f"{', '.join(unknown)}: unexpected; the arguments are "
+            f"{', '.join(table._fields)}"
+        ) from None
 
 
 def takes(table):

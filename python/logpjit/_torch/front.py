@@ -12,7 +12,6 @@ from .plans import is_watched
 from .rows import RowOptions, Rows
 
 _grad_enabled = torch.is_grad_enabled
-_ROW_DEFAULTS = _arguments.ROW_DEFAULTS
 _LOGP = _structs.LOGP
 _UNTRACEABLE = (
     "not possible where operators are traced (torch.compile, export)"
@@ -42,7 +41,7 @@ def row_values(logits, ids, terms, arguments):
 def _run_rows(plan, logits, ids, arguments):
     inputs = (logits,) if ids is None else (logits, ids)
     accumulate = None
-    if arguments is not _ROW_DEFAULTS:
+    if plan.takes_more:
         accumulate = arguments.accumulate
         others = arguments.row_index, arguments.temperature
         inputs += tuple(t for t in others if isinstance(t, torch.Tensor))
@@ -117,9 +116,10 @@ def logprobs_with_grad(logits, ids, upstream, arguments):
 def kl(student, teacher, arguments):
     plan = plans.of_kl(student, teacher, arguments)
     if plan is not None:
-        others = arguments.row_index, *arguments.temperatures
-        inputs = [t for t in others if isinstance(t, torch.Tensor)]
-        inputs = (student, teacher, *inputs)
+        inputs = (student, teacher)
+        if plan.takes_more:
+            others = arguments.row_index, *arguments.temperatures
+            inputs += tuple(t for t in others if isinstance(t, torch.Tensor))
         if _grad_enabled() and (student.requires_grad or teacher.requires_grad):
             made = plan.differentiable(inputs, None)
         else:

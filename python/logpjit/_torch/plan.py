@@ -68,7 +68,7 @@ class _Declined(Exception):
 
 class Plan:
     """What calls of rows and of divergences have in common. `inputs` are those
-    of the call that are given, in its order."""
+    of the call that are given, in its order; `takes_more`: than two."""
 
     copied = ()  # values the backward needs: callers may write into them
     has_argmax = False
@@ -79,6 +79,7 @@ class Plan:
         self._kernels = kernels
         self._handle = kernels.handle
         self._given = [tensor is not None for tensor in inputs]
+        self.takes_more = any(self._given[2:])
         self._values = [layout(value) for value in values]
         self._stats = layout(stats)
         count, length = stats.shape

@@ -152,7 +152,7 @@ def remember_rows(inputs, given_ids, arguments, options):
         return
     key = _key(options.terms, logits, ids, arguments, ROW_DEFAULTS)
     if key is not None:
-        _remember(key, RowPlan(backend, inputs, options, arguments.in_place))
+        _remember(key, RowPlan(backend, inputs, options, arguments))
 
 
 def remember_kl(inputs, arguments, options):

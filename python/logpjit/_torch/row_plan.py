@@ -13,7 +13,7 @@ class RowPlan(Plan):
     """Inputs: logits, ids, row numbers, temperatures. Values: those wanted of
     the five."""
 
-    def __init__(self, kernels, inputs, options, in_place):
+    def __init__(self, kernels, inputs, options, arguments):
         logits, ids, row_index, _ = inputs
         shapes = rows.value_shapes(logits, ids, row_index)
         values = [
@@ -33,7 +33,8 @@ class RowPlan(Plan):
         self._has_ids = ids is not None
         self._indexed = row_index is not None
         self._options = options
-        self._in_place = bool(in_place)
+        self._in_place = bool(arguments.in_place)
+        self.takes_more |= arguments.accumulate is not None
         self._run = kernels.library.logpjit_forward
         self._run_backward = kernels.library.logpjit_backward
         call = functools.partial(
