@@ -89,7 +89,8 @@ std::vector<runtime::TunedShape> make_shapes(const ShapeRequest& request) {
             runtime::TunedShape shape{.spec = op, .rows = rows};
             shape.spec.vocab = (vocab + shard - 1) / shard;
             shape.spec.logits = dtype;
-            shape.spec.other = dtype;
+            // A member that does not matter stays as the calls leave it.
+            if (has(op.terms, Terms::kKl)) shape.spec.other = dtype;
             shape.spec.aligned = is_aligned(rows, shape.spec.vocab, dtype);
             if (std::ranges::find(shapes, shape) == shapes.end()) {
               shapes.push_back(shape);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "generator/spec_text.hpp"
 #include "runtime/config_rules.hpp"
 #include "runtime/launch_table.hpp"
 #include "tests/support/device/null_device.hpp"
@@ -152,6 +153,21 @@ TEST(ModelPresets, ShapesOfShardsOnceEach) {
   EXPECT_TRUE(shapes[0].spec.aligned);   // a single row
   EXPECT_FALSE(shapes[1].spec.aligned);  // 100514 bytes a row
   EXPECT_EQ(shapes[2].spec.vocab, 25129);
+}
+
+TEST(ModelPresets, ShapesAreThoseOfCallsInEveryDtype) {
+  ShapeRequest request;
+  request.dtypes = {DType::kFp32, DType::kBf16, DType::kFp16};
+  request.vocabs = {1000};
+  request.rows = {1, 64};
+  for (const std::string& op : default_ops()) {
+    request.ops.push_back(*parse_timed_op(op));
+  }
+  for (const runtime::TunedShape& shape : make_shapes(request)) {
+    // Equal, and not in its text alone: calls are looked up by the value.
+    EXPECT_EQ(shape.spec, generator::parse_spec_text(shape.spec.text()))
+        << shape.spec.text();
+  }
 }
 
 TEST(ModelPresets, DivergencesByDirection) {
