@@ -62,11 +62,23 @@ LaunchConfig statistics_config(const KernelSpec& spec) {
   return block_config(block, blocks_with(statistics_registers(spec), block), 1);
 }
 
+/// For a few rows per multiprocessor: two lanes at a time where 64 registers
+/// hold the words of both, else larger blocks.
+LaunchConfig few_rows_config(const KernelSpec& spec) {
+  constexpr int kLarge = 512;
+  const int registers = statistics_registers(spec);
+  const int second = 4 * device::span_tiles(spec.vocab);
+  const bool pairs = has(spec.terms, Terms::kEntropy) && spec.aligned &&
+                     spec.logits != DType::kFp32 && registers + second <= 56;
+  if (pairs) return block_config(256, 4, 2);
+  return block_config(kLarge, blocks_with(registers, kLarge), 1);
+}
+
 /// Rows of several segments are split over clusters when there are too few of
 /// them to fill the GPU: 16 blocks a row up to a quarter of a row per
 /// multiprocessor, a few blocks up to half, then one large block up to one. Up
-/// to 8 rows per multiprocessor blocks are larger than for many rows, as the
-/// last of them run almost alone.
+/// to 8 rows per multiprocessor, where the last of them run almost alone, more
+/// of a row is in flight than for many rows.
 std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
                                           const DeviceInfo& device) {
   std::vector<RowChoice> choices;
@@ -82,11 +94,7 @@ std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
                        .config = {{"split", crowded ? 4 : 2}, {"parts", 2}}});
     choices.push_back({.max_rows = units,
                        .config = block_config(crowded ? 512 : 1024, 1, 1)});
-    constexpr int kBlock = 512;
-    choices.push_back(
-        {.max_rows = units * 8,
-         .config = block_config(
-             kBlock, blocks_with(statistics_registers(spec), kBlock), 1)});
+    choices.push_back({.max_rows = units * 8, .config = few_rows_config(spec)});
   }
   choices.push_back({.config = statistics_config(spec)});
   return choices;
@@ -196,7 +204,7 @@ std::vector<RowChoice> kl_gradient_choices(const KernelSpec& spec,
                      !spec.aligned || spec.store == GradStore::kAccumulate;
   if (heavy) return {{.config = block_config(256, 2, 1)}};
   const bool wide = spec.logits == DType::kFp32 || spec.other == DType::kFp32;
-  return {{.config = wide ? block_config(128, 5, 4) : block_config(64, 8, 8)}};
+  return {{.config = wide ? block_config(128, 5, 4) : block_config(64, 16, 6)}};
 }
 
 struct ChoiceRow {

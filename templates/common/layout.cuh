@@ -75,7 +75,7 @@ constexpr int chunk_count(long long vocab, int size, bool aligned,
 
 /// Parts that a chunk of a gradient is written in. With several ids a row the
 /// ids are looked at once a chunk, so chunks are larger.
-constexpr int gradient_parts(bool has_hits) { return has_hits ? 4 : 1; }
+constexpr int gradient_parts(bool has_hits) { return has_hits ? 3 : 1; }
 
 /// Chunks of `chunk_groups` groups that cover a row of V columns.
 constexpr int group_chunk_count(long long vocab, int chunk_groups) {
