@@ -1,9 +1,9 @@
 // What the opaque handles of the C interface hold.
 #pragma once
 
-#include <mutex>
 #include <string>
 
+#include "cache/fork_safe_mutex.hpp"
 #include "logpjit/logpjit.h"
 #include "logpjit/runtime.hpp"
 
@@ -16,7 +16,7 @@ struct logpjit_runtime {
   std::string directory;
   bool on_disk = false;
   std::string read_only_caches;
-  std::mutex compiler_mutex;
+  logpjit::cache::ForkSafeMutex compiler_mutex;
   std::string compiler;  ///< set once, under the mutex
 };
 
