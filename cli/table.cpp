@@ -19,14 +19,14 @@ bool Table::is_right(std::size_t column) const {
   return std::find(right_.begin(), right_.end(), column) != right_.end();
 }
 
-std::string Table::text() const {
+std::vector<std::string> Table::lines() const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
   for (const auto& row : rows_) {
     for (std::size_t c = 0; c < row.size(); ++c) {
       widths[c] = std::max(widths[c], row[c].size());
     }
   }
-  std::string text;
+  std::vector<std::string> lines;
   for (const auto& row : rows_) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
@@ -35,8 +35,14 @@ std::string Table::text() const {
                           : fmt::format("{:<{}}", row[c], widths[c]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+    lines.push_back(std::move(line));
   }
+  return lines;
+}
+
+std::string Table::text() const {
+  std::string text;
+  for (const std::string& line : lines()) text += line + "\n";
   return text;
 }
 

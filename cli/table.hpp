@@ -13,6 +13,8 @@ class Table {
   explicit Table(std::vector<std::string> heading,
                  std::vector<std::size_t> right = {});
   void add(std::vector<std::string> row);
+  /// The heading, then each row, without line breaks.
+  std::vector<std::string> lines() const;
   /// With a line break after each row.
   std::string text() const;
 

@@ -53,6 +53,8 @@ void note_config(Runtime& runtime, const BenchSubject& subject,
   const Kernel kernel = runtime.kernel(one->spec());
   result.config = kernel.config(request.rows).text();
   result.config_source = kernel.config_source(request.rows);
+  result.image_cached =
+      kernel.program().variant(request.rows).origin != cache::Origin::kCompiled;
 }
 
 /// The least free memory that is seen while the operation runs, against before.

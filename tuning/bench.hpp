@@ -40,6 +40,7 @@ struct BenchResult {
   std::int64_t peak_workspace = 0;
   std::string config;  ///< what was launched; empty: several kernels
   ConfigSource config_source = ConfigSource::kDefault;
+  bool image_cached = false;  ///< of what was launched
   Accuracy accuracy;  ///< of the first output or the gradient, on a few rows
 
   double to_baseline() const {

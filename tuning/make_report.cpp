@@ -108,6 +108,7 @@ ReportEntry make_entry(const BenchRequest& request, const BenchResult& result) {
   entry.workspace_bytes = result.peak_workspace;
   entry.config = result.config;
   entry.config_source = name(result.config_source);
+  entry.image_cached = result.image_cached;
   entry.operation = report(result.operation);
   entry.floor = report(result.floor);
   entry.copy = report(result.copy);

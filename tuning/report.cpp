@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -285,42 +283,15 @@ void add_peers(ReportEntry& entry, const Json& results) {
         error != result.end() && error->is_string()) {
       peer.error = error->get<std::string>();
     }
+    // Once more is anew.
+    std::erase_if(entry.peers, [&](const ReportPeer& known) {
+      return known.name == peer.name;
+    });
     entry.peers.push_back(std::move(peer));
   }
 }
 
 }  // namespace
-
-std::optional<double> ReportEntry::to_floor() const {
-  if (!operation || !floor || !(floor->median_ms > 0)) return std::nullopt;
-  return operation->median_ms / floor->median_ms;
-}
-
-std::optional<double> ReportEntry::gb_per_s() const {
-  if (!operation || bytes <= 0 || !(operation->median_ms > 0)) {
-    return std::nullopt;
-  }
-  return static_cast<double>(bytes) / operation->median_ms / 1e6;
-}
-
-std::optional<double> ReportEntry::gain() const {
-  if (!operation || !(operation->median_ms > 0) || candidates.empty() ||
-      !candidates.front().timing) {
-    return std::nullopt;
-  }
-  return candidates.front().timing->median_ms / operation->median_ms - 1;
-}
-
-std::vector<const ReportCandidate*> fastest_first(const ReportEntry& entry) {
-  std::vector<const ReportCandidate*> order;
-  order.reserve(entry.candidates.size());
-  for (const auto& candidate : entry.candidates) order.push_back(&candidate);
-  std::ranges::stable_sort(order, {}, [](const ReportCandidate* candidate) {
-    return candidate->timing ? candidate->timing->median_ms
-                             : std::numeric_limits<double>::infinity();
-  });
-  return order;
-}
 
 std::string to_json(const Report& report) {
   Report copy = report;

@@ -97,6 +97,9 @@ struct ReportEntry {
   std::optional<double> gain() const;
 };
 
+/// "612.3 µs", "1.634 ms", "47.90 ms"; `micro` for where µ is not wanted.
+std::string time_text(double ms, std::string_view micro = "µs");
+
 /// Its candidates by time, those without one last.
 std::vector<const ReportCandidate*> fastest_first(const ReportEntry& entry);
 
@@ -121,6 +124,16 @@ struct Report {
   std::string interrupted{};
   std::vector<ReportEntry> entries{};
 };
+
+/// What a peer of an entry is to be measured against.
+struct PeerMeasure {
+  double ms = 0;
+  std::string what{};
+};
+/// The operation; of kl_backward, whose peers compute the values too, with that
+/// of kl. Nothing where a time is missing.
+std::optional<PeerMeasure> peer_measure(const Report& report,
+                                        const ReportEntry& entry);
 
 /// The document, indented, with a line break at the end.
 std::string to_json(const Report& report);

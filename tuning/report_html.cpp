@@ -23,18 +23,18 @@ constexpr std::string_view kStyle = R"css(
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);
 font:15px/1.5 system-ui,sans-serif}
-main{max-width:1080px;margin:0 auto;padding:16px}
+main{max-width:1240px;margin:0 auto;padding:16px}
 h1{font-size:1.5em;margin:.2em 0}h2{font-size:1.15em;margin:1.6em 0 .4em}
 .soft,figcaption{color:var(--soft)}
 .facts{display:flex;flex-wrap:wrap;gap:10px;padding:0;list-style:none}
 .facts li{background:var(--card);border:1px solid var(--edge);
 border-radius:8px;padding:8px 12px}.facts b{display:block;font-size:1.25em}
-.grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,
+.grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fill,
 minmax(min(100%,430px),1fr))}
 section.card,figure{background:var(--card);border:1px solid var(--edge);
 border-radius:8px;padding:12px;margin:0;min-width:0}
-svg{width:100%;max-width:520px;height:auto;display:block}
-figcaption{font-size:.86em;margin-top:6px}
+svg{width:100%;max-width:460px;height:auto;display:block}
+figcaption{font-size:.86em;margin-top:6px;overflow-wrap:anywhere}
 .card figure{border:0;padding:0}.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;
 font-size:.88em}th,td{text-align:left;padding:4px 8px;white-space:nowrap;
 border-bottom:1px solid var(--edge)}td.n,th.n{text-align:right;
@@ -52,12 +52,10 @@ svg .grid{stroke:var(--edge)}
 .point{stroke:var(--card)}.operation{fill:var(--best)}
 .floor{fill:var(--mark)}.copy{fill:var(--default)}
 .bad{color:var(--mark)}
+.config{white-space:normal;min-width:190px}
+h3{margin:.2em 0 .6em}
+.why{white-space:normal;overflow-wrap:anywhere;min-width:140px}
 )css";
-
-std::string time_text(double ms) {
-  return ms < 10 ? fmt::format("{:.1f} µs", ms * 1000)
-                 : fmt::format("{:.2f} ms", ms);
-}
 
 std::string shape_text(const ReportEntry& entry) {
   return fmt::format("{} {} × {}", entry.dtype, entry.rows, entry.vocab);
@@ -77,13 +75,23 @@ std::string gain_text(const ReportEntry& entry) {
   return gain ? fmt::format("{:+.1f} %", 100 * *gain) : "–";
 }
 
+/// May be broken after its commas.
+std::string config_code(std::string_view config) {
+  std::string text = "<code>";
+  for (const char c : escape_html(config)) {
+    text += c;
+    if (c == ',') text += "<wbr>";
+  }
+  return text + "</code>";
+}
+
 std::string cell(std::string_view text, bool is_number = false) {
   return fmt::format("<td{}>{}</td>", is_number ? " class=\"n\"" : "",
                      escape_html(text));
 }
 
 std::string heading_row(
-    std::initializer_list<std::pair<std::string_view, bool>> cells) {
+    std::initializer_list<std::pair<std::string, bool>> cells) {
   std::string text = "<tr>";
   for (const auto& [name, is_number] : cells) {
     text += fmt::format("<th scope=\"col\"{}>{}</th>",
@@ -104,12 +112,13 @@ std::string overview_row(const ReportEntry& entry) {
          cell(ratio_text(entry), true) +
          cell(speed ? fmt::format("{:.3g}", *speed) : "–", true) +
          cell(gain_text(entry), true) + cell(entry.passes) +
+         cell(fmt::format("{}", entry.workspace_bytes), true) +
          cell(entry.accuracy
                   ? fmt::format("{:.1e}", entry.accuracy->max_absolute_error)
                   : "–",
               true) +
-         fmt::format("<td><code>{}</code> {}</td></tr>\n",
-                     escape_html(entry.config), escape_html(entry.reason));
+         fmt::format("<td class=\"config\">{} {}</td></tr>\n",
+                     config_code(entry.config), escape_html(entry.reason));
 }
 
 std::string overview(const Report& report) {
@@ -125,6 +134,7 @@ std::string overview(const Report& report) {
                        {"GB/s", true},
                        {"Gain", true},
                        {"Passes", false},
+                       {"Workspace", true},
                        {"Error", true},
                        {"Configuration", false}});
   text += "</thead><tbody>\n";
@@ -132,8 +142,9 @@ std::string overview(const Report& report) {
   return text +
          "</tbody></table></div>\n<p class=\"soft\">To floor: time over that "
          "of plain kernels which move the same bytes in the same run. Gain: "
-         "over the configuration used without tuning. Error: greatest absolute "
-         "one against float64.</p>\n";
+         "over the configuration used without tuning. Workspace: bytes beside "
+         "inputs and outputs. Error: greatest absolute one against "
+         "float64.</p>\n";
 }
 
 std::string roofline(const Report& report) {
@@ -171,7 +182,7 @@ std::string times_chart(const Report& report) {
   std::vector<Stack> stacks;
   for (const ReportEntry& entry : report.entries) {
     const ReportTimes& times = entry.times;
-    if (times.compile_ms + times.verify_ms + times.measure_ms <= 0) continue;
+    if (entry.candidates.empty()) continue;
     std::size_t hits = 0;
     for (const auto& candidate : entry.candidates) hits += candidate.cache_hit;
     stacks.push_back(
@@ -247,8 +258,8 @@ std::string candidate_table(const ReportEntry& entry) {
   text += "</thead><tbody>\n";
   for (const ReportCandidate* candidate : fastest_first(entry)) {
     const auto& timing = candidate->timing;
-    text += fmt::format("<tr><td><code>{}</code></td>",
-                        escape_html(candidate->config)) +
+    text += fmt::format("<tr><td class=\"config\">{}</td>",
+                        config_code(candidate->config)) +
             cell(candidate->status) +
             cell(timing ? time_text(timing->median_ms) : "–", true) +
             cell(timing ? fmt::format("{:.1f} %", 100 * timing->spread) : "–",
@@ -270,15 +281,53 @@ std::string candidate_table(const ReportEntry& entry) {
 
 std::string verdict_text(const ReportEntry& entry) {
   if (!entry.operation) return entry.reason;
-  std::string text = fmt::format(
-      "{} with {}, {} times the floor, {} against the default ({})",
-      time_text(entry.operation->median_ms), entry.config, ratio_text(entry),
-      gain_text(entry), entry.verdict.empty() ? entry.status : entry.verdict);
+  std::string text = time_text(entry.operation->median_ms);
+  if (!entry.config.empty()) text += " with " + entry.config;
+  if (entry.to_floor()) {
+    text += fmt::format(", {} times the floor", ratio_text(entry));
+  }
+  if (entry.gain()) text += ", " + gain_text(entry) + " against the default";
+  if (!entry.verdict.empty()) text += fmt::format(" ({})", entry.verdict);
   if (!entry.reason.empty()) text += "; " + entry.reason;
   return text;
 }
 
-std::string entry_card(const ReportEntry& entry) {
+/// What others took for the same, those that failed included.
+std::string peer_table(const Report& report, const ReportEntry& entry) {
+  if (entry.peers.empty()) return "";
+  const auto measure = peer_measure(report, entry);
+  std::string text =
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"Peers of " +
+      escape_html(entry.op) + "\"><table><thead>";
+  text += heading_row(
+      {{"Peer", false},
+       {"Time", true},
+       {measure && measure->what != entry.op ? "Over " + measure->what
+                                             : "Over this",
+        true},
+       {"Peak GiB", true}});
+  text += "</thead><tbody>\n";
+  for (const ReportPeer& peer : entry.peers) {
+    text +=
+        fmt::format("<tr><td class=\"why\">{}</td>", escape_html(peer.name));
+    if (peer.ms) {
+      text +=
+          cell(time_text(*peer.ms), true) +
+          cell(measure ? fmt::format("{:.2f}", *peer.ms / measure->ms) : "–",
+               true) +
+          cell(peer.peak_gib ? fmt::format("{:.2f}", *peer.peak_gib) : "–",
+               true);
+    } else {
+      text += fmt::format("<td class=\"why\" colspan=\"3\">{}</td>",
+                          escape_html(peer.error));
+    }
+    text += "</tr>\n";
+  }
+  return text + "</tbody></table></div>\n";
+}
+
+std::string entry_card(const Report& report, const ReportEntry& entry) {
   std::vector<Mark> marks;
   if (entry.floor) {
     marks.push_back({.label = "floor " + time_text(entry.floor->median_ms),
@@ -293,10 +342,12 @@ std::string entry_card(const ReportEntry& entry) {
                         escape_html(entry.reason));
   } else {
     text += bar_chart(entry.op + " " + shape_text(entry),
-                      verdict_text(entry) + ". Whiskers: between quartiles.",
+                      verdict_text(entry) + ". Whiskers: between quartiles." +
+                          (entry.peers.empty() ? "" : " Brown: peers."),
                       bars, marks);
   }
-  return text + candidate_table(entry) + "</section>\n";
+  return text + peer_table(report, entry) + candidate_table(entry) +
+         "</section>\n";
 }
 
 std::string fact(std::string_view value, std::string_view what) {
@@ -341,7 +392,8 @@ std::string to_html(const Report& report) {
   text += "<h2>Bandwidth and time</h2><div class=\"grid\">" + roofline(report) +
           times_chart(report) + "</div>\n";
   text += "<h2>Entry by entry</h2><div class=\"grid\">";
-  for (const ReportEntry& entry : report.entries) text += entry_card(entry);
+  for (const ReportEntry& entry : report.entries)
+    text += entry_card(report, entry);
   return text + "</div></main></body></html>\n";
 }
 

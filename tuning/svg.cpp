@@ -10,12 +10,16 @@
 namespace logpjit::tuning {
 namespace {
 
-constexpr double kWidth = 420;
+constexpr double kWidth = 340;
 constexpr double kRow = 32;
+constexpr double kLine = 13;
+/// Characters of a label's line.
+constexpr std::size_t kFits = 50;
 constexpr double kBarHeight = 11;
 /// Left for the values behind the bars.
-constexpr double kNoteWidth = 118;
-constexpr double kPlotHeight = 250;
+constexpr double kNoteWidth = 76;
+constexpr double kStackNoteWidth = 124;
+constexpr double kPlotHeight = 230;
 constexpr double kPlotLeft = 48;
 constexpr double kPlotBottom = 34;
 
@@ -36,17 +40,28 @@ std::string text_at(double x, double y, std::string_view kind,
                      x, y, kind, escape_html(text));
 }
 
-/// A label over the whole width, pressed together where it is longer.
-std::string label_at(double y, std::string_view kind, std::string_view text) {
-  constexpr std::size_t kFits = 60;
-  const std::string pressed = text.size() > kFits
-                                  ? fmt::format(
-                                        " textLength=\"{:.0f}\" "
-                                        "lengthAdjust=\"spacingAndGlyphs\"",
-                                        kWidth - 4)
-                                  : std::string();
-  return fmt::format("<text x=\"0\" y=\"{:.1f}\" class=\"{}\"{}>{}</text>", y,
-                     kind, pressed, escape_html(text));
+/// A label in lines that fit, broken after commas and blanks.
+std::vector<std::string_view> lines_of(std::string_view label) {
+  std::vector<std::string_view> lines;
+  while (label.size() > kFits) {
+    const std::size_t at = label.find_last_of(", ", kFits - 1);
+    const std::size_t taken =
+        at == std::string_view::npos || at == 0 ? kFits : at + 1;
+    lines.push_back(label.substr(0, taken));
+    label.remove_prefix(taken);
+  }
+  lines.push_back(label);
+  return lines;
+}
+
+/// Writes the lines from `y` on, and moves it to the last one.
+std::string label_at(double& y, std::string_view kind, std::string_view label) {
+  std::string text;
+  for (const std::string_view each : lines_of(label)) {
+    if (!text.empty()) y += kLine;
+    text += text_at(0, y + 12, kind, each);
+  }
+  return text;
 }
 
 std::string rectangle(double x, double y, double width, double height,
@@ -83,6 +98,16 @@ std::string size_text(double bytes) {
   return fmt::format("{:.3g} {}", bytes, units[unit]);
 }
 
+/// The least of 1, 2 and 5 times a power of ten that is not below `wanted`.
+double round_step(double wanted) {
+  if (!(wanted > 0)) return 1;
+  const double unit = std::pow(10, std::floor(std::log10(wanted)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * unit >= wanted) return factor * unit;
+  }
+  return 10 * unit;
+}
+
 /// Linear y, logarithmic x.
 class Plane {
  public:
@@ -96,7 +121,8 @@ class Plane {
     low_ = std::pow(10, std::floor(std::log10(std::max(low_, 1.0))));
     high_ = std::pow(10, std::ceil(std::log10(std::max(high_, 10.0))));
     if (high_ <= low_) high_ = 10 * low_;
-    top_ = top_ > 0 ? 1.1 * top_ : 1;
+    step_ = round_step(top_ / 5);
+    top_ = top_ > 0 ? 1.05 * top_ : 1;
   }
   double x(double value) const {
     const double part =
@@ -109,8 +135,8 @@ class Plane {
   }
   std::string axes(std::string_view x_label, std::string_view y_label) const {
     std::string body;
-    for (int i = 0; i <= 4; ++i) {
-      const double value = top_ / 1.1 * i / 4;
+    for (int i = 0; i * step_ <= top_; ++i) {
+      const double value = i * step_;
       body += line(kPlotLeft, y(value), kWidth - 14, y(value), "grid");
       body += text_at(2, y(value) + 4, "tick", fmt::format("{:.3g}", value));
     }
@@ -127,6 +153,7 @@ class Plane {
   double low_ = 1e18;
   double high_ = 1;
   double top_ = 0;
+  double step_ = 1;
 };
 
 }  // namespace
@@ -166,14 +193,16 @@ std::string bar_chart(std::string_view title, std::string_view description,
   const auto at = [&](double value) {
     return most > 0 ? value / most * (kWidth - kNoteWidth) : 0;
   };
-  const double head = 14.0 * static_cast<double>(marks.size()) + 4;
-  const double height = head + kRow * static_cast<double>(bars.size()) + 4;
+  double y = 14.0 * static_cast<double>(marks.size()) + 4;
   std::string body;
-  double y = head;
   for (const Bar& bar : bars) {
-    body += label_at(y + 12, bar.kind == "best" ? "label strong" : "label",
-                     bar.label);
+    body +=
+        label_at(y, bar.kind == "best" ? "label strong" : "label", bar.label);
     body += rectangle(0, y + 17, at(bar.value), kBarHeight, bar.kind);
+    // Beside the bars only, so that no label is crossed out.
+    for (const Mark& mark : marks) {
+      body += line(at(mark.value), y + 16, at(mark.value), y + 31, "mark");
+    }
     if (bar.high > bar.low) body += whisker(at(bar.low), at(bar.high), y + 17);
     body += text_at(std::max(at(bar.value), at(bar.high)) + 5, y + 27, "note",
                     bar.note);
@@ -181,7 +210,6 @@ std::string bar_chart(std::string_view title, std::string_view description,
   }
   double mark_y = 11;
   for (const Mark& mark : marks) {
-    body += line(at(mark.value), mark_y + 3, at(mark.value), height, "mark");
     body += fmt::format(
         "<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"axis\" text-anchor=\"{}\">{}"
         "</text>",
@@ -189,7 +217,7 @@ std::string bar_chart(std::string_view title, std::string_view description,
         escape_html(mark.label));
     mark_y += 14;
   }
-  return figure(title, description, height, body);
+  return figure(title, description, y + 4, body);
 }
 
 std::string scatter_chart(std::string_view title, std::string_view description,
@@ -233,11 +261,11 @@ std::string stack_chart(std::string_view title, std::string_view description,
   }
   double y = head;
   for (const Stack& stack : stacks) {
-    body += label_at(y + 12, "label", stack.label);
+    body += label_at(y, "label", stack.label);
     double left = 0;
     for (std::size_t p = 0; p < stack.parts.size(); ++p) {
       const double width =
-          most > 0 ? stack.parts[p] / most * (kWidth - kNoteWidth) : 0;
+          most > 0 ? stack.parts[p] / most * (kWidth - kStackNoteWidth) : 0;
       body +=
           rectangle(left, y + 17, width, kBarHeight, fmt::format("part{}", p));
       left += width;

@@ -21,7 +21,7 @@ TEST(Bench, ReportsTimesAndAccuracy) {
       shared_cache(), {"bench", "--device", "cpu", "--vocab", "1000", "--rows",
                        "4", "--rounds", "2", "--json", file.string()});
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("to floor"));
+  EXPECT_THAT(result.out, HasSubstr("floor x"));
   std::ifstream in(file);
   const auto whole = nlohmann::json::parse(in);
   const auto& report = whole["entries"][0];
@@ -32,6 +32,10 @@ TEST(Bench, ReportsTimesAndAccuracy) {
   EXPECT_LT(report["accuracy"]["max_absolute_error"].get<double>(), 1e-5);
   EXPECT_EQ(report["workspace_bytes"], 0);
   EXPECT_FALSE(report["config"].get<std::string>().empty());
+  const auto again_cached =
+      run_logpjit(shared_cache(), {"bench", "--device", "cpu", "--vocab",
+                                   "1000", "--rows", "4", "--rounds", "2"});
+  EXPECT_THAT(again_cached.out, HasSubstr("1 timed, 1 from the cache"));
   std::ifstream again(file);
   std::ostringstream text;
   text << again.rdbuf();

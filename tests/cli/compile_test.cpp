@@ -228,7 +228,8 @@ TEST_P(Check, MeasuredConfigurationsAreWantedToo) {
   EXPECT_EQ(result.code, 1) << result.err;
   const Json document = Json::parse(result.out);
   ASSERT_EQ(document["wanted"], 2) << result.out;
-  EXPECT_EQ(document["kernels"][1]["config"], "block=256,flight=1,min_blocks=3");
+  EXPECT_EQ(document["kernels"][1]["config"],
+            "block=256,flight=1,min_blocks=3");
 }
 
 TEST_F(Compile, AKernelOrAListMustBeNamed) {

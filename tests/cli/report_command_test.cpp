@@ -51,7 +51,7 @@ TEST_F(ReportCommand, ShowDiffAndPage) {
   const auto shown =
       run_logpjit(folder_.path(), {"report", "show", "--candidates", before});
   EXPECT_EQ(shown.code, 0) << shown.err;
-  EXPECT_THAT(shown.out, HasSubstr("block=512 (default)"));
+  EXPECT_THAT(shown.out, HasSubstr("(default) block=512"));
   const auto compared =
       run_logpjit(folder_.path(), {"report", "diff", before, after});
   EXPECT_EQ(compared.code, 0) << compared.err;

@@ -171,21 +171,52 @@ TEST(Report, PeersJoinTheEntryTheyBelongTo) {
   EXPECT_EQ(report.entries[0].peers[0].ms, 0.9);
   EXPECT_EQ(report.entries[0].peers[1].error, "no memory");
   EXPECT_THAT(report.entries[1].peers, IsEmpty());
+  // Once more, a file takes the place of the one before.
+  add_peers(report.entries, peers, "p.json");
+  EXPECT_EQ(report.entries[0].peers.size(), 2u);
   EXPECT_THAT(testing::schema_faults(schema(), to_json(report)), IsEmpty());
   EXPECT_THROW(add_peers(report.entries, "{}", "p.json"), Error);
   EXPECT_THROW(add_peers(report.entries, "{", "p.json"), Error);
 }
 
+TEST(Report, PeersAreMeasuredAgainstWhatDoesTheSame) {
+  Report report = sample();
+  EXPECT_EQ(peer_measure(report, report.entries[0])->ms, 0.5);
+  EXPECT_FALSE(peer_measure(report, report.entries[1]));  // without a time
+  // Values and gradient are two entries here, one call there.
+  ReportEntry gradient = report.entries[0];
+  gradient.op = "kl_backward";
+  ReportEntry values = report.entries[0];
+  values.op = "kl";
+  report.entries = {gradient};
+  EXPECT_FALSE(peer_measure(report, report.entries[0]));
+  report.entries.push_back(values);
+  EXPECT_EQ(peer_measure(report, report.entries[0])->ms, 1.0);
+  EXPECT_EQ(peer_measure(report, report.entries[0])->what, "kl + kl_backward");
+}
+
+TEST(Report, TimesAsText) {
+  EXPECT_EQ(time_text(0.0123), "12.3 µs");
+  EXPECT_EQ(time_text(0.0123, "us"), "12.3 us");
+  EXPECT_EQ(time_text(1.2345), "1.234 ms");
+  EXPECT_EQ(time_text(47.9), "47.90 ms");
+  EXPECT_EQ(time_text(14249.7), "14.25 s");
+}
+
 TEST(Report, PageIsWholeAndSafe) {
   Report report = sample();
   add_peers(report.entries, R"({"rows": 64, "vocab": 151936, "dtype": "bf16",
-    "results": {"logp fwd: a <script>": {"ms": 0.9, "peak_gib": 1}}})",
+    "results": {"logp fwd: a <script>": {"ms": 0.9, "peak_gib": 1},
+                "logp fwd: b": {"error": "no <memory>"}}})",
             "p.json");
   const std::string page = to_html(report);
   EXPECT_THAT(page, HasSubstr("<!DOCTYPE html>"));
   EXPECT_THAT(page, HasSubstr("block=512"));
   EXPECT_THAT(page, HasSubstr("&lt;b&gt;no &amp; never&lt;/b&gt;"));
   EXPECT_THAT(page, Not(HasSubstr("<script")));
+  // Peers with their ratio, and why others have none.
+  EXPECT_THAT(page, HasSubstr("<td class=\"n\">1.80</td>"));
+  EXPECT_THAT(page, HasSubstr("no &lt;memory&gt;"));
   // Nothing from a network.
   EXPECT_THAT(page, Not(HasSubstr("http:")));
   EXPECT_THAT(page, Not(HasSubstr("https:")));
