@@ -96,6 +96,9 @@ int run(const Flags& flags) {
   for (const runtime::TunedShape& shape : shapes) make_request(flags, shape);
   const std::string peers =
       flags.peers.empty() ? std::string() : read_text(flags.peers);
+  if (std::vector<tuning::ReportEntry> none; !flags.peers.empty()) {
+    tuning::add_peers(none, peers, flags.peers);  // is it one at all
+  }
   Runtime runtime(options);
   tuning::Report report =
       tuning::make_report("bench", runtime.engine(), LOGPJIT_VERSION);
@@ -115,7 +118,8 @@ int run(const Flags& flags) {
   report.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
-  if (!peers.empty()) tuning::add_peers(report.entries, peers, flags.peers);
+  if (!flags.peers.empty())
+    tuning::add_peers(report.entries, peers, flags.peers);
   fmt::print("{}", report_table(report));
   if (!flags.json.empty()) write_text(flags.json, tuning::to_json(report));
   if (!flags.html.empty()) write_text(flags.html, tuning::to_html(report));

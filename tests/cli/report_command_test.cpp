@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -86,13 +87,56 @@ TEST_F(ReportCommand, BadFilesAreNamed) {
       EXPECT_THAT(result.err, HasSubstr("bad.json"));
       EXPECT_THAT(result.err, HasSubstr(row.message));
     }
+    // Either side of a comparison.
+    const std::string good = file("good.json", whole);
+    for (const auto& [before, after] :
+         {std::pair(good, bad), std::pair(bad, good)}) {
+      const auto result =
+          run_logpjit(folder_.path(), {"report", "diff", before, after});
+      EXPECT_EQ(result.code, 2) << row.message;
+      EXPECT_EQ(result.out, "");
+      EXPECT_THAT(result.err, HasSubstr("bad.json"));
+      EXPECT_THAT(result.err, HasSubstr(row.message));
+    }
   }
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "bad.html"));
   const auto absent =
       run_logpjit(folder_.path(), {"report", "show", "no.json"});
   EXPECT_EQ(absent.code, 1);
   EXPECT_THAT(absent.err, HasSubstr("no.json"));
   EXPECT_EQ(run_logpjit(folder_.path(), {"report", "diff", "a"}).code, 2);
   EXPECT_EQ(run_logpjit(folder_.path(), {"report"}).code, 2);
+}
+
+TEST_F(ReportCommand, BadPeersAreNamedBeforeAnythingIsTimed) {
+  struct Row {
+    const char* text;
+    const char* message;
+  };
+  const Row rows[] = {{"{\"rows\": 4", "is cut short"},
+                      {"peers", "is not JSON"},
+                      {"", "is empty"},
+                      {"{\"rows\": 4}", "rows, vocab, dtype and results"},
+                      {"[]", "rows, vocab, dtype and results"}};
+  const std::string good = file("good.json", report(1));
+  for (const Row& row : rows) {
+    const std::string bad = file("peers.json", row.text);
+    for (const auto& words :
+         {std::vector<std::string>{"report", "show", good},
+          {"report", "html", good},
+          {"bench", "--device", "cpu", "--vocab", "1000", "--rows", "4"}}) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), {"--peers", bad});
+      const auto result = run_logpjit(folder_.path() / "cache", all);
+      EXPECT_EQ(result.code, 2) << row.message;
+      EXPECT_EQ(result.out, "") << row.message;
+      EXPECT_THAT(result.err, HasSubstr("peers.json"));
+      EXPECT_THAT(result.err, HasSubstr(row.message));
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "good.html"));
+  // Nothing was compiled.
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "cache"));
 }
 
 }  // namespace

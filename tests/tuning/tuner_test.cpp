@@ -318,26 +318,34 @@ TEST_F(TunerOnNullDevice, NoisyResultsAreReportedAndNotStored) {
   EXPECT_EQ(run().keys.front().status, KeyStatus::kUnstable);
 }
 
+/// At the default's runs, a candidate's, while a graph is recorded, and while
+/// it is replayed.
 TEST_F(TunerOnNullDevice, LostDeviceEndsTheRunAndKeepsWhatWasStored) {
   runtime::TunedShape second = shape_;
   second.rows = 8;
-  bool is_lost = false;
-  on_launch_ = [&](const NullDevice::Launch& launch) {
-    const auto arguments = statistics_arguments(launch);
-    if (!arguments) return;
-    is_lost = is_lost || arguments->row_count == 8;
-    device_->lost = is_lost;
-    if (is_lost) throw Error(ErrorCode::kDriver, "the GPU is gone");
-  };
   runtime::TunedShape third = shape_;
   third.rows = 16;
-  const TuneResult result = run({shape_, second, third});
-  EXPECT_EQ(result.keys[0].status, KeyStatus::kTuned);
-  EXPECT_EQ(result.keys[1].status, KeyStatus::kFailed);
-  EXPECT_EQ(result.keys[2].status, KeyStatus::kSkipped);
-  EXPECT_THAT(result.interrupted, HasSubstr("the GPU is gone"));
-  cache::ConfigStore store(options_.cache_directory, cache::Role::kUser, {});
-  EXPECT_EQ(store.load().size(), 1u);
+  for (const int at : {1, 2, 3, 12, 40, 80}) {
+    SCOPED_TRACE(at);
+    options_.cache_directory = folder_.path() / std::to_string(at);
+    int launches = 0;
+    on_launch_ = [&](const NullDevice::Launch& launch) {
+      const auto arguments = statistics_arguments(launch);
+      if (!arguments || arguments->row_count != 8) return;
+      if (++launches < at) return;
+      device_->lost = true;
+      throw Error(ErrorCode::kDriver, "the GPU is gone");
+    };
+    const TuneResult result = run({shape_, second, third});
+    EXPECT_GE(launches, at);
+    EXPECT_EQ(result.keys[0].status, KeyStatus::kTuned);
+    EXPECT_EQ(result.keys[1].status, KeyStatus::kFailed);
+    EXPECT_FALSE(result.keys[1].reason.empty());
+    EXPECT_EQ(result.keys[2].status, KeyStatus::kSkipped);
+    EXPECT_THAT(result.interrupted, HasSubstr("null device was lost: the "));
+    cache::ConfigStore store(options_.cache_directory, cache::Role::kUser, {});
+    EXPECT_EQ(store.load().size(), 1u);
+  }
 }
 
 TEST_F(TunerOnNullDevice, InterruptedRunKeepsWholeKeys) {
