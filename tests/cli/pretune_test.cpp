@@ -87,6 +87,33 @@ TEST_F(Pretune, LeavesAReportAPageAndAStore) {
   EXPECT_THAT(unwritten.err, HasSubstr("are kept"));
 }
 
+TEST_F(Pretune, InterruptedItLeavesAReportAndAStore) {
+  const auto file = folder_.path() / "r.json";
+  const std::vector<std::string> words{
+      "pretune", "--device", "cpu",        "--ops", "logp",
+      "--vocab", "1000",     "--rows",     "4,5,6", "--budget",
+      "600",     "--report", file.string()};
+  // While the second of three is tuned.
+  const auto ended = interrupt_logpjit(
+      cache_, words, "bf16 5 x 1000",
+      {"LOGPJIT_READ_ONLY_CACHES=" + shared_cache().string()});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("stopped by the user"));
+  EXPECT_THAT(ended.out, HasSubstr("1 tuned"));
+  EXPECT_THAT(testing::schema_faults(report_schema(), text_of(file)),
+              IsEmpty());
+  const json report = json::parse(text_of(file));
+  EXPECT_EQ(report["interrupted"], "stopped by the user");
+  EXPECT_EQ(report["entries"][0]["status"], "tuned");
+  EXPECT_EQ(report["entries"][2]["status"], "skipped");
+  // The next run goes on.
+  const auto again = run(words);
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.err, Not(HasSubstr("warning")));
+  EXPECT_EQ(json::parse(text_of(file))["entries"][0]["status"], "stored");
+  EXPECT_EQ(json::parse(text_of(file))["entries"][2]["status"], "tuned");
+}
+
 TEST_F(Pretune, RecordedCalls) {
   const auto file = folder_.path() / "misses";
   std::ofstream(file) << "nonsense\n";

@@ -6,11 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 namespace logpjit::cli {
 namespace {
@@ -54,32 +57,68 @@ std::vector<std::string> base_environment(const std::filesystem::path& cache) {
   return result;
 }
 
+/// A child whose output goes to files.
+class Child {
+ public:
+  Child(const std::filesystem::path& cache, std::vector<std::string> words,
+        const std::vector<std::string>& environment) {
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
+    posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), kFlags, 0600);
+    posix_spawn_file_actions_addopen(&actions, 2, err_.c_str(), kFlags, 0600);
+    words.insert(words.begin(), LOGPJIT_COMMAND);
+    auto variables = base_environment(cache);
+    set_all(variables, environment);
+    const int fault =
+        posix_spawn(&id_, LOGPJIT_COMMAND, &actions, nullptr,
+                    pointers(words).data(), pointers(variables).data());
+    posix_spawn_file_actions_destroy(&actions);
+    if (fault != 0) throw std::runtime_error("the command cannot be started");
+  }
+
+  bool has_said(const std::string& text) const {
+    return content(err_).find(text) != std::string::npos;
+  }
+  bool has_ended() {
+    return waitpid(id_, &status_, WNOHANG) == id_ && (ended_ = true);
+  }
+  void send(int signal) const {
+    if (!ended_) kill(id_, signal);  // else the id may be another's
+  }
+  ProgramResult wait() {
+    if (!ended_) waitpid(id_, &status_, 0);
+    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : -1, content(out_),
+            content(err_)};
+  }
+
+ private:
+  const testing::TemporaryDirectory folder_;
+  const std::string out_ = folder_.path() / "out";
+  const std::string err_ = folder_.path() / "err";
+  pid_t id_ = 0;
+  int status_ = 0;
+  bool ended_ = false;
+};
+
 }  // namespace
 
 ProgramResult run_logpjit(const std::filesystem::path& cache,
                           std::vector<std::string> words,
                           const std::vector<std::string>& environment) {
-  const testing::TemporaryDirectory folder;
-  const std::string out = folder.path() / "out";
-  const std::string err = folder.path() / "err";
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
-  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), kFlags, 0600);
-  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), kFlags, 0600);
-  words.insert(words.begin(), LOGPJIT_COMMAND);
-  auto variables = base_environment(cache);
-  set_all(variables, environment);
-  pid_t child = 0;
-  const int fault =
-      posix_spawn(&child, LOGPJIT_COMMAND, &actions, nullptr,
-                  pointers(words).data(), pointers(variables).data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (fault != 0) throw std::runtime_error("the command cannot be started");
-  int status = 0;
-  waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out),
-          content(err)};
+  return Child(cache, std::move(words), environment).wait();
+}
+
+ProgramResult interrupt_logpjit(const std::filesystem::path& cache,
+                                std::vector<std::string> words,
+                                const std::string& said,
+                                const std::vector<std::string>& environment) {
+  Child child(cache, std::move(words), environment);
+  while (!child.has_said(said) && !child.has_ended()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  child.send(SIGINT);
+  return child.wait();
 }
 
 const std::filesystem::path& shared_cache() {

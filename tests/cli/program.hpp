@@ -21,6 +21,11 @@ ProgramResult run_logpjit(const std::filesystem::path& cache,
                           std::vector<std::string> words,
                           const std::vector<std::string>& environment = {});
 
+/// The same, with SIGINT (Ctrl-C) sent once stderr holds `said`.
+ProgramResult interrupt_logpjit(
+    const std::filesystem::path& cache, std::vector<std::string> words,
+    const std::string& said, const std::vector<std::string>& environment = {});
+
 /// The text of tuning/report.schema.json.
 std::string report_schema();
 
