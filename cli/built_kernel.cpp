@@ -30,20 +30,21 @@ BuiltKernel build_kernel(ArchBuilder& builder, const KernelSpec& spec,
   return kernel;
 }
 
-Json to_json(const BuiltKernel& kernel) {
+std::string to_json(const BuiltKernel& kernel) {
   const cache::Image& image = *kernel.built.image;
-  return {{"arch", kernel.arch},
-          {"config", kernel.config.text()},
-          {"key", kernel.built.key.hash()},
-          {"registers", known(image.facts.registers)},
-          {"spills", known(image.facts.spill_bytes)},
-          {"stack", known(image.facts.stack_bytes)},
-          {"static_shared", known(image.facts.static_shared_bytes)},
-          {"dynamic_shared", kernel.dynamic_shared_bytes},
-          {"size", image.bytes.size()},
-          {"cache", kernel.hit() ? "hit" : "miss"},
-          {"ms", kernel.ms},
-          {"compile_ms", image.compile_ms}};
+  const Json object{{"arch", kernel.arch},
+                    {"config", kernel.config.text()},
+                    {"key", kernel.built.key.hash()},
+                    {"registers", known(image.facts.registers)},
+                    {"spills", known(image.facts.spill_bytes)},
+                    {"stack", known(image.facts.stack_bytes)},
+                    {"static_shared", known(image.facts.static_shared_bytes)},
+                    {"dynamic_shared", kernel.dynamic_shared_bytes},
+                    {"size", image.bytes.size()},
+                    {"cache", kernel.hit() ? "hit" : "miss"},
+                    {"ms", kernel.ms},
+                    {"compile_ms", image.compile_ms}};
+  return object.dump();
 }
 
 }  // namespace logpjit::cli

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "cli/arch_builder.hpp"
@@ -23,8 +22,8 @@ struct BuiltKernel {
 BuiltKernel build_kernel(ArchBuilder& builder, const KernelSpec& spec,
                          const LaunchConfig& config);
 
-/// arch, config, key, facts of the image (null where a compiler does not say),
-/// cache, ms, compile_ms.
-nlohmann::ordered_json to_json(const BuiltKernel& kernel);
+/// A JSON object: arch, config, key, facts of the image (null where a compiler
+/// does not say), cache, ms, compile_ms.
+std::string to_json(const BuiltKernel& kernel);
 
 }  // namespace logpjit::cli

@@ -56,7 +56,7 @@ void print_json(const Flags& flags, const std::vector<BuiltKernel>& entries) {
                 {"spec", spec.text()},
                 {"entries", Json::array()}};
   for (const BuiltKernel& entry : entries) {
-    document["entries"].push_back(to_json(entry));
+    document["entries"].push_back(Json::parse(to_json(entry)));
   }
   fmt::print("{}\n", document.dump(2));
 }

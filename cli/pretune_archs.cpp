@@ -180,7 +180,7 @@ void print_json(const std::vector<Job>& jobs, double seconds,
     for (const Part& part : job.parts) {
       Json kernel{{"spec", job.spec.text()}};
       if (part.kernel) {
-        kernel.update(to_json(*part.kernel));
+        kernel.update(Json::parse(to_json(*part.kernel)));
       } else {
         kernel.update(
             {{"arch", job.arch.name},
