@@ -1,11 +1,14 @@
 """Calls of a form met before: they take the short way, and give what the long
 one gives."""
 
+import gc
+import weakref
+
 import pytest
 from torch_device import DEVICES, gradients, ids_of, logits_of, torch
 
 import logpjit
-from logpjit._torch import divergence, front, plans, rows
+from logpjit._torch import divergence, front, plan, plans, rows
 
 VOCAB = 300
 ROWS = (3, 5)
@@ -13,7 +16,7 @@ ROWS = (3, 5)
 
 @pytest.fixture(params=DEVICES)
 def device(request):
-    plans._known.clear()
+    plans.forget()
     return request.param
 
 
@@ -46,7 +49,7 @@ FORMS = {
         x, i, temperature=1 + i.float() / VOCAB
     ),
     "row_index": lambda x, i: logpjit.logprobs(
-        x, i.flatten()[:2], row_index=i.flatten()[:2] % 3
+        x, i.flatten()[:2], row_index=i.flatten().argsort()[:2]
     ),
     "views": lambda x, i: logpjit.logprobs(x[:, :-1], i[:, :-1]),
     "in_place": lambda x, i: logpjit.logprobs(x * 1.0, i, in_place=True),
@@ -62,7 +65,7 @@ FORMS = {
         teacher_temperature=2.0,
     ),
     "kl of rows": lambda x, i: logpjit.kl(
-        x, teacher_of(x), row_index=i.flatten()[:4] % 3
+        x, teacher_of(x), row_index=i.flatten().argsort()[:4]
     ),
 }
 
@@ -86,11 +89,11 @@ def test_the_short_way_gives_the_same_bits(device, monkeypatch, name, upstream):
         shape = function(
             logits_of(ROWS + (VOCAB,), device), ids_of(ROWS, 280, device)
         ).shape
-        plans._known.clear()
+        plans.forget()
         upstream = logits_of(shape, device, seed=5, scale=1)
     wanted = []
     for seed in (1, 2):
-        plans._known.clear()
+        plans.forget()
         wanted.append(found_by(function, device, seed, upstream))
     monkeypatch.setattr(front, "_checked_row_values", refuse)
     monkeypatch.setattr(front, "_checked_kl", refuse)
@@ -191,6 +194,52 @@ def test_mutable_numbers_make_no_form(device, shape):
     again = logpjit.logprobs(logits, ids, softcap=cap)
     assert torch.equal(again, logpjit.logprobs(logits, ids, softcap=40.0))
     assert not torch.equal(first, again)
+
+
+def test_nothing_is_kept_alive(device):
+    logits = logits_of((3, VOCAB), device)
+    ids = ids_of((3,), VOCAB, device)
+    for _ in range(3):
+        logpjit.logprobs(logits, ids)
+        logpjit.kl(logits, logits)
+        leaf = logits.clone().requires_grad_()
+        logpjit.logprobs_and_entropy(leaf, ids)[0].sum().backward()
+    kept = [weakref.ref(tensor) for tensor in (logits, ids, leaf)]
+    del logits, ids, leaf
+    gc.collect()
+    assert [ref() for ref in kept] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        torch.inference_mode,
+        torch.no_grad,
+        lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+    ],
+)
+def test_modes_come_and_go(device, monkeypatch, around):
+    logits = logits_of((3, VOCAB), device)
+    ids = ids_of((3,), VOCAB, device)
+    right = logpjit.logprobs(logits, ids)
+    monkeypatch.setattr(front, "_checked_row_values", refuse)
+    for _ in range(3):
+        assert torch.equal(logpjit.logprobs(logits, ids), right)
+        with around():
+            assert torch.equal(logpjit.logprobs(logits, ids), right)
+            assert logpjit.logprobs(logits, ids).dtype == torch.float32
+
+
+def test_a_torch_without_quick_checks(device, monkeypatch):
+    monkeypatch.setattr(plan, "_guards", None)
+    logits = logits_of((3, VOCAB), device)
+    ids = ids_of((3,), VOCAB, device)
+    right = logpjit.logprobs(logits, ids)
+    (gradient,) = gradients(lambda x: logpjit.logprobs(x, ids), 1.0, logits)
+    monkeypatch.setattr(front, "_checked_row_values", refuse)
+    assert torch.equal(logpjit.logprobs(logits, ids), right)
+    (found,) = gradients(lambda x: logpjit.logprobs(x, ids), 1.0, logits)
+    assert torch.equal(found, gradient) and not plans._recent
 
 
 def test_transforms_of_functions_are_refused(device):

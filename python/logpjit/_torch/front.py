@@ -5,6 +5,7 @@ computation alone."""
 import torch
 
 from .. import _arguments, _checks, _structs
+from .._arguments import KL_DEFAULTS, ROW_DEFAULTS
 from . import divergence, operators, plans, rows, wrappers
 from .arrays import ARRAYS
 from .divergence import Kl, KlOptions
@@ -19,7 +20,7 @@ _UNTRACEABLE = (
 
 
 def logprobs(logits, ids, arguments):
-    plan = plans.of_rows(logits, ids, _LOGP, arguments)
+    plan = plans.find(_LOGP, logits, ids, arguments, ROW_DEFAULTS)
     if plan is not None:
         made = _run_rows(plan, logits, ids, arguments)
         if made is not None:
@@ -30,7 +31,7 @@ def logprobs(logits, ids, arguments):
 
 def row_values(logits, ids, terms, arguments):
     """The five results, None where not asked for."""
-    plan = plans.of_rows(logits, ids, terms, arguments)
+    plan = plans.find(terms, logits, ids, arguments, ROW_DEFAULTS)
     if plan is not None:
         made = _run_rows(plan, logits, ids, arguments)
         if made is not None:
@@ -46,8 +47,8 @@ def _run_rows(plan, logits, ids, arguments):
         others = arguments.row_index, arguments.temperature
         inputs += tuple(t for t in others if isinstance(t, torch.Tensor))
     if logits.requires_grad and _grad_enabled():
-        return plan.differentiable(inputs, accumulate)
-    return plan.forward(inputs)
+        return plan.differentiable(accumulate, *inputs)
+    return plan.forward(*inputs)
 
 
 def _unwrapped(logits, other, name):
@@ -114,16 +115,16 @@ def logprobs_with_grad(logits, ids, upstream, arguments):
 
 
 def kl(student, teacher, arguments):
-    plan = plans.of_kl(student, teacher, arguments)
+    plan = plans.find("kl", student, teacher, arguments, KL_DEFAULTS)
     if plan is not None:
         inputs = (student, teacher)
         if plan.takes_more:
             others = arguments.row_index, *arguments.temperatures
             inputs += tuple(t for t in others if isinstance(t, torch.Tensor))
         if _grad_enabled() and (student.requires_grad or teacher.requires_grad):
-            made = plan.differentiable(inputs, None)
+            made = plan.differentiable(None, *inputs)
         else:
-            made = plan.forward(inputs)
+            made = plan.forward(*inputs)
         if made is not None:
             return made[0]
     return _checked_kl(student, teacher, arguments)

@@ -12,24 +12,39 @@ from .first_order import guard
 
 pointer_of = torch.Tensor.data_ptr
 
+# What torch's own compiled code allocates and checks with.
+_guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+
 
 def _allocator(device):
-    """A function that gives what makes tensors of (shape, strides, dtype): what
-    torch's generated code uses, a fifth of torch.empty's time. On a GPU it
-    serves the current device only."""
+    """A function that gives what makes tensors of (shape, strides, dtype), in a
+    fifth of torch.empty's time. On a GPU it serves the current device only."""
 
     def slow(shape, strides, dtype):
         return torch.empty_strided(shape, strides, dtype=dtype, device=device)
 
-    guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
-    quick = getattr(guards, f"_empty_strided_{device.type}", None)
-    current = getattr(torch._C, "_cuda_getDevice", None)
-    if quick is None or (device.type == "cuda" and current is None):
+    quick = getattr(_guards, f"_empty_strided_{device.type}", None)
+    if quick is None:
         return lambda: slow
-    if device.type == "cpu":
+    if device.type == "cpu" or torch.cuda.device_count() == 1:
         return lambda: quick
+    current = getattr(torch._C, "_cuda_getDevice", lambda: None)
     index = device.index
     return lambda: quick if current() == index else slow
+
+
+def form_check(*tensors):
+    """A function that tells whether tensors are like these: type, dispatch keys
+    (so modes and transforms too), dtype, device, shape, strides and
+    requires_grad. None where this torch has no such thing."""
+    sizes = [list(tensor.shape) for tensor in tensors]
+    strides = [list(tensor.stride()) for tensor in tensors]
+    try:
+        return _guards.TensorGuards(
+            *tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides
+        ).check
+    except Exception:  # noqa: BLE001  (another version's)
+        return None
 
 
 def layout(tensor):
@@ -38,6 +53,10 @@ def layout(tensor):
 
 def meta(shape, dtype=torch.float32):
     return torch.empty(shape, dtype=dtype, device="meta")
+
+
+def _unlike(*_):
+    return False
 
 
 class Template:
@@ -87,6 +106,16 @@ class Plan:
         self._stream = kernels.stream_getter()
         self._allocator = _allocator(inputs[0].device)
         self._backward = {}
+        self._checks = {}
+
+    def check(self, *inputs):
+        """`form_check` of these. Made once, but for another state of torch that
+        shows in it (inference mode, autocast) made anew."""
+        key = tuple([tensor.requires_grad for tensor in inputs])
+        found = self._checks.get(key, _unlike)
+        if found is not None and not found(*inputs):
+            found = self._checks[key] = form_check(*inputs)
+        return found
 
     def _all_inputs(self, inputs):
         """None where not given."""
@@ -101,7 +130,7 @@ class Plan:
         layouts, run, handle = self._values, self._run, self._handle
         parts, pack = template.parts, template.pack
 
-        def forward(inputs):
+        def forward(*inputs):
             values = tuple(starmap(allocator(), layouts))
             filled = parts.copy()
             filled[1::2] = [*map(pointer_of, inputs), *map(pointer_of, values)]
@@ -109,7 +138,26 @@ class Plan:
                 return None
             return values
 
-        return forward
+        if sum(self._given) != 2 or len(layouts) != 1:
+            return forward
+        # The same, of two inputs and one value: log-probabilities, divergences.
+        head, after_a, after_b, tail = parts[::2]
+        ((shape, strides, dtype),) = layouts
+
+        def forward_of_two(a, b):
+            value = allocator()(shape, strides, dtype)
+            call = pack(
+                head,
+                a.data_ptr(),
+                after_a,
+                b.data_ptr(),
+                after_b,
+                value.data_ptr(),
+                tail,
+            )
+            return None if run(handle, call, stream()) else (value,)
+
+        return forward_of_two
 
     def forward_saving(self, inputs):
         """(values, what the backward needs), or None where the library
@@ -128,7 +176,7 @@ class Plan:
             return values, (stats,)
         return values, (stats, *[values[n].clone() for n in self.copied])
 
-    def differentiable(self, inputs, accumulate):
+    def differentiable(self, accumulate, *inputs):
         """The values as autograd knows them, or None where the library
         fails."""
         try:

@@ -7,9 +7,10 @@ watches the operators (a compiler, a mode) or the library fails, there is no pla
 the long way knows what to do or say.
 """
 
+from functools import partial
+
 import torch
 
-from .. import _structs
 from .._arguments import KL_DEFAULTS, ROW_DEFAULTS
 from . import backends
 from .kernels import Kernels
@@ -20,14 +21,21 @@ _MOST = 1000  # forms; variable sequence lengths make many
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 _SCALARS = frozenset((float, int, bool, str, type(None)))
 _TENSORS = ("temperature", "teacher_temperature", "row_index", "accumulate")
-_known = {}
+_known = {}  # by form
+_recent = {}  # by what the call is: (check of the form, plan) of the last one
 is_compiling = torch.compiler.is_compiling
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _transforms = getattr(
     torch._C, "_are_functorch_transforms_active", lambda: False
 )
 
-backends.on_forget(_known.clear)
+
+def forget():
+    _known.clear()
+    _recent.clear()
+
+
+backends.on_forget(forget)
 
 
 def is_watched(tensor):
@@ -70,15 +78,18 @@ def _form_of(arguments):
     return kinds, tuple(parts)
 
 
-def _key(what, a, b, arguments, defaults):
+def _what(name, arguments, defaults):
+    """All of a call but its tensors; None where that cannot be told."""
+    if arguments is defaults:
+        return name
+    rest = _form_of(arguments)
+    return None if rest is None else (name, rest)
+
+
+def _key(what, a, b):
     """Of a call on the tensors a and b; b may be None."""
-    rest = None
-    if arguments is not defaults:
-        rest = _form_of(arguments)
-        if rest is None:
-            return None
     if b is None:
-        return what, a.dtype, a.shape, a.stride(), a.device, rest
+        return what, a.dtype, a.shape, a.stride(), a.device
     return (
         what,
         a.dtype,
@@ -89,33 +100,40 @@ def _key(what, a, b, arguments, defaults):
         b.shape,
         b.stride(),
         b.device,
-        rest,
     )
 
 
-def of_rows(logits, ids, terms, arguments):
-    """The plan that serves the call, or None."""
+def find(name, a, b, arguments, defaults):
+    """The plan that serves the call, or None. `name`: terms of the rows, or
+    "kl"."""
+    if is_compiling():
+        return None
+    what = name if arguments is defaults else _what(name, arguments, defaults)
+    recent = _recent.get(what)
+    if recent is not None:
+        is_alike, plan = recent
+        if is_alike(a) if b is None else is_alike(a, b):
+            return plan
+    return None if what is None else _look_up(what, a, b)
+
+
+def _look_up(what, a, b):
     if (
-        is_compiling()
-        or type(logits) not in PLAIN
-        or (ids is not None and type(ids) not in PLAIN)
+        type(a) not in PLAIN
+        or (b is not None and type(b) not in PLAIN)
         or _modes()
         or _transforms()
     ):
         return None
     try:
-        return _known.get(_key(terms, logits, ids, arguments, ROW_DEFAULTS))
+        plan = _known.get(_key(what, a, b))
     except RuntimeError:
         return None  # a tensor without strides
-
-
-def of_kl(student, teacher, arguments):
-    if is_watched(student) or type(teacher) not in PLAIN or _transforms():
-        return None
-    try:
-        return _known.get(_key("kl", student, teacher, arguments, KL_DEFAULTS))
-    except RuntimeError:
-        return None
+    if plan is not None:
+        check = plan.check(a) if b is None else plan.check(a, b)
+        if check is not None:
+            _recent[what] = check, plan
+    return plan
 
 
 def _is_plannable(logits, inputs, *given):
@@ -130,41 +148,38 @@ def _is_plannable(logits, inputs, *given):
     )
 
 
-def _remember(key, plan):
-    if key is None:
+def _remember(name, a, b, arguments, defaults, make):
+    """After a call went well, so the next one of this form may be quicker."""
+    what = _what(name, arguments, defaults)
+    if what is None:
         return
     if len(_known) >= _MOST:
-        _known.clear()
-    _known[key] = plan
+        forget()
+    _known[_key(what, a, b)] = make()
 
 
 def remember_rows(inputs, given_ids, arguments, options):
-    """After a call went well, so the next one of this form may be quicker."""
     logits, ids, row_index, temperatures = inputs
     backend = backends.backend(logits.device)
-    if not isinstance(backend, Kernels) or not _is_plannable(
+    if isinstance(backend, Kernels) and _is_plannable(
         logits,
         inputs,
         (given_ids, ids),
         (arguments.row_index, row_index),
         (arguments.temperature, temperatures),
     ):
-        return
-    key = _key(options.terms, logits, ids, arguments, ROW_DEFAULTS)
-    if key is not None:
-        _remember(key, RowPlan(backend, inputs, options, arguments))
+        make = partial(RowPlan, backend, inputs, options, arguments)
+        _remember(options.terms, logits, ids, arguments, ROW_DEFAULTS, make)
 
 
 def remember_kl(inputs, arguments, options):
     student, teacher, row_index, *temperatures = inputs
     backend = backends.backend(student.device)
-    if not isinstance(backend, Kernels) or not _is_plannable(
+    if isinstance(backend, Kernels) and _is_plannable(
         student,
         inputs,
         (arguments.row_index, row_index),
         *zip(arguments.temperatures, temperatures),
     ):
-        return
-    key = _key("kl", student, teacher, arguments, KL_DEFAULTS)
-    if key is not None:
-        _remember(key, KlPlan(backend, inputs, options))
+        make = partial(KlPlan, backend, inputs, options)
+        _remember("kl", student, teacher, arguments, KL_DEFAULTS, make)
