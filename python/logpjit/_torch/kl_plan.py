@@ -45,9 +45,13 @@ class KlPlan(Plan):
         pointers += [place + step for step in self._steps]
         pointers.append(g.data_ptr())
         pointers += [side.data_ptr() for side in made if side is not None]
-        make = functools.partial(self._backward_template, inputs, g, made)
         key = g.stride(), needed[:2]
-        if self._launch_backward(key, make, pointers):
+        template = self._backward.get(key)
+        if template is None:
+            template = self._backward[key] = self._backward_template(
+                inputs, g, made
+            )
+        if self._launched_backward(template, pointers):
             return made
         inputs = self._all_inputs(inputs)
         matrix = torch.cat([value.view(1, -1), stats])

@@ -1,7 +1,6 @@
 """One call, packed but for its pointers: forward, and backward when first asked
 for."""
 
-import functools
 import struct
 from itertools import starmap
 
@@ -184,11 +183,8 @@ class Plan:
         except _Declined:
             return None
 
-    def _launch_backward(self, key, make, pointers):
-        """Whether the library did; `make` packs a call of this form."""
-        template = self._backward.get(key)
-        if template is None:
-            template = self._backward[key] = make()
+    def _launched_backward(self, template, pointers):
+        """Whether the library did."""
         call = template.fill(pointers)
         return not self._run_backward(self._handle, call, self._stream())
 

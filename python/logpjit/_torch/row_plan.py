@@ -76,9 +76,12 @@ class RowPlan(Plan):
                 pointers.append(copy.data_ptr())
         pointers += [g.data_ptr() for g in upstream if g is not None]
         pointers.append(gradient.data_ptr())
-        arguments = inputs, upstream, gradient, accumulate
-        make = functools.partial(self._backward_template, *arguments)
-        if self._launch_backward(forms, make, pointers):
+        template = self._backward.get(forms)
+        if template is None:
+            template = self._backward[forms] = self._backward_template(
+                inputs, upstream, gradient, accumulate
+            )
+        if self._launched_backward(template, pointers):
             return (gradient,)
         return (self._long_way(inputs, saved, upstream, accumulate),)
 
