@@ -184,6 +184,27 @@ def test_a_failure_of_the_library_is_told_by_the_long_way(device, monkeypatch):
     assert torch.equal(found, right)
 
 
+MISSING = {
+    "ids": lambda x: logpjit.logprobs(x, None),
+    "teacher": lambda x: logpjit.kl(x, None),
+    "ids of both": lambda x: logpjit.logprobs_and_entropy(x, None),
+    "ids in a list": lambda x: logpjit.logprobs(x, [0, 0, 0]),
+    "teacher in a list": lambda x: logpjit.kl(x, [0, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_what_is_missing_is_named_when_the_form_is_known(device, name):
+    logits = logits_of((3, VOCAB), device)
+    ids = ids_of((3,), VOCAB, device)
+    for _ in range(2):
+        logpjit.logprobs(logits, ids)
+        logpjit.logprobs_and_entropy(logits, ids)
+        logpjit.kl(logits, logits * 0.5)
+        with pytest.raises(TypeError, match=name.partition(" ")[0]):
+            MISSING[name](logits)
+
+
 @pytest.mark.parametrize("shape", [(), (1,)])
 def test_mutable_numbers_make_no_form(device, shape):
     logits = logits_of((3, VOCAB), device)

@@ -20,12 +20,12 @@ _UNTRACEABLE = (
 
 
 def logprobs(logits, ids, arguments):
+    _arguments.need_ids(ids is not None)
     plan = plans.find(_LOGP, logits, ids, arguments, ROW_DEFAULTS)
     if plan is not None:
         made = _run_rows(plan, logits, ids, arguments)
         if made is not None:
             return made[0]
-    _arguments.need_ids(ids is not None)
     return _checked_row_values(logits, ids, _LOGP, arguments)[0]
 
 
@@ -115,7 +115,9 @@ def logprobs_with_grad(logits, ids, upstream, arguments):
 
 
 def kl(student, teacher, arguments):
-    plan = plans.find("kl", student, teacher, arguments, KL_DEFAULTS)
+    plan = None
+    if teacher is not None:
+        plan = plans.find("kl", student, teacher, arguments, KL_DEFAULTS)
     if plan is not None:
         inputs = (student, teacher)
         if plan.takes_more:

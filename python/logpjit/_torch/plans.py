@@ -105,7 +105,7 @@ def _key(what, a, b):
 
 def find(name, a, b, arguments, defaults):
     """The plan that serves the call, or None. `name`: terms of the rows, or
-    "kl"."""
+    "kl"; it says whether there is a b."""
     if is_compiling():
         return None
     what = name if arguments is defaults else _what(name, arguments, defaults)
