@@ -1,6 +1,9 @@
 // The compiling half of the seam between logpjit and the outside world.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <string>
 
 #include "cache/image.hpp"
@@ -30,6 +33,22 @@ class Compiler {
   /// compiler does not know, Error{kTimeout}.
   virtual cache::Image compile(const generator::Source& source,
                                const std::string& target) = 0;
+
+  using Clock = std::chrono::steady_clock;
+  /// A compile that is still at work then may end in Error{kTimeout}: for who
+  /// has only so long. NVRTC cannot be ended.
+  void give_up_at(Clock::time_point time) { give_up_at_ = time; }
+
+ protected:
+  /// What of `most` seconds is left until then.
+  double seconds_left(double most) const {
+    const std::chrono::duration<double> left =
+        give_up_at_.load() - Clock::now();
+    return std::clamp(left.count(), 0.0, most);
+  }
+
+ private:
+  std::atomic<Clock::time_point> give_up_at_ = Clock::time_point::max();
 };
 
 }  // namespace logpjit::runtime

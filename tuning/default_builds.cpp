@@ -10,6 +10,14 @@
 
 namespace logpjit::tuning {
 
+/// By how long compilers are at it: a gradient sweep alone, values, two
+/// matrices, both at once.
+int DefaultBuilds::One::rank() const {
+  if (spec.pass == Pass::kWithGrad) return 3;
+  if (spec.pass == Pass::kBackward) return 0;
+  return logpjit::has(spec.terms, Terms::kKl) ? 2 : 1;
+}
+
 std::vector<DefaultBuilds::One>::const_iterator DefaultBuilds::find(
     const runtime::TunedShape& shape) const {
   try {
@@ -33,12 +41,13 @@ void DefaultBuilds::add(const runtime::TunedShape& shape) {
 }
 
 void DefaultBuilds::build_one(One& one) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Clock::time_point begin = Clock::now();
   try {
     const runtime::Built built =
         engine_.build(one.spec, one.config, engine_.device().target());
     one.cache_hit = built.origin != cache::Origin::kCompiled;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kTimeout) return;
     // Its tuning will say so.
   }
   one.ms = ms_since(begin);
@@ -53,13 +62,21 @@ double DefaultBuilds::mean_ms() const {
 }
 
 void DefaultBuilds::build(const std::vector<runtime::TunedShape>& shapes,
-                          int threads, const std::function<bool()>& stop) {
+                          int threads, Clock::time_point end,
+                          const std::function<bool()>& stop) {
   for (const runtime::TunedShape& shape : shapes) add(shape);
   // A single one may as well be built among its candidates; without caches all
   // would be built again.
   if (all_.size() < 2 || engine_.options().caches_off) all_.clear();
+  std::ranges::stable_sort(all_, {}, &One::rank);
+  engine_.compiler().give_up_at(end);
   parallel_for(
-      all_.size(), threads, [&](std::size_t i) { build_one(all_[i]); }, stop);
+      all_.size(), threads, [&](std::size_t i) { build_one(all_[i]); },
+      [&] {
+        const std::chrono::duration<double, std::milli> usual(mean_ms());
+        return stop() || Clock::now() + usual >= end;
+      });
+  engine_.compiler().give_up_at(Clock::time_point::max());
 }
 
 bool DefaultBuilds::has(const runtime::TunedShape& shape) const {

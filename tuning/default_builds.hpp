@@ -23,15 +23,20 @@ class DefaultBuilds {
     double ms = 0;
     bool cache_hit = false;
     bool is_done = false;
+
+    int rank() const;
   };
 
   explicit DefaultBuilds(runtime::Engine& engine) : engine_(engine) {}
 
-  /// One for each specification and default among `shapes`, on so many
-  /// threads; none begins once `stop` says true. Failures are left to whoever
-  /// wants the kernel.
+  using Clock = std::chrono::steady_clock;
+
+  /// One for each specification and default among `shapes`, those that compile
+  /// quickly first, on so many threads. None begins once `stop` says true or
+  /// when it would probably end after `end`; one that is at work then is ended
+  /// if it can be. Failures are left to whoever wants the kernel.
   void build(const std::vector<runtime::TunedShape>& shapes, int threads,
-             const std::function<bool()>& stop);
+             Clock::time_point end, const std::function<bool()>& stop);
 
   /// Whether tuning the key will find its default; true where none were built.
   bool has(const runtime::TunedShape& shape) const;

@@ -51,6 +51,8 @@ void KeyTuner::run() {
   const runtime::TunedShape& shape = key_.shape;
   SearchSpace space = search_space(shape, runtime_.device());
   key_.rejected = std::move(space.rejected);
+  // A gradient's tensors come from a forward, which may have to be compiled.
+  runtime_.engine().compiler().give_up_at(deadline_);
   subject_ = make_tunable_subject(runtime_, shape.spec, shape.rows);
   if (subject_->spec() != shape.spec) {
     throw Error(ErrorCode::kUnsupported,
@@ -90,6 +92,9 @@ void KeyTuner::build(std::size_t first) {
   const Clock::time_point begin = Clock::now();
   const auto end = begin + (deadline_ - begin) * 6 / 10;
   if (first == 0) expect_build_time();
+  const bool has_default = first > 0 || longest_build_ms_ > 0;
+  runtime::Compiler& compiler = runtime_.engine().compiler();
+  compiler.give_up_at(has_default ? end : deadline_);
   parallel_for(
       key_.candidates.size() - first, options_.compile_threads,
       [&](std::size_t i) {
@@ -97,6 +102,7 @@ void KeyTuner::build(std::size_t first) {
         if (may_build(candidate, end)) build_one(candidate);
       },
       [] { return false; });
+  compiler.give_up_at(deadline_);
 }
 
 /// Of a default that was built ahead: what it took.
@@ -132,7 +138,9 @@ void KeyTuner::build_one(Candidate& candidate) {
     candidate.cache_hit = built.origin != cache::Origin::kCompiled;
     candidate.is_built = true;
   } catch (const Error& error) {
-    candidate.status = CandidateStatus::kCompileFailed;
+    if (error.code() != ErrorCode::kTimeout) {
+      candidate.status = CandidateStatus::kCompileFailed;
+    }
     candidate.reason = first_line(error.message());
   }
   candidate.compile_ms = ms_since(begin);
@@ -162,7 +170,10 @@ double KeyTuner::run_ms() {
 void KeyTuner::check_default() {
   Candidate& candidate = key_.candidates.front();
   if (!candidate.is_built) {
-    throw Error(ErrorCode::kCompileFailed, candidate.reason);
+    const bool is_late = candidate.status == CandidateStatus::kNotReached;
+    throw Error(is_late ? ErrorCode::kUnsupported : ErrorCode::kCompileFailed,
+                is_late ? "the budget was spent: " + candidate.reason
+                        : candidate.reason);
   }
   Kernel kernel = runtime_.kernel(key_.shape.spec, candidate.config);
   subject_->use(kernel);

@@ -20,7 +20,7 @@ constexpr std::string_view kTemplates = "templates";
 /// Of the time that the keys before took.
 constexpr double kLeastShare = 0.9;
 /// Of the budget.
-constexpr double kMostForDefaults = 0.8;
+constexpr double kMostForDefaults = 0.75;
 constexpr std::string_view kStopped = "stopped by the user";
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -189,11 +189,11 @@ bool Tuner::device_is_lost() {
 /// Side by side. A key without a default has nothing, so they may take most of
 /// the budget.
 void Tuner::build_defaults(const std::vector<runtime::TunedShape>& open) {
-  const double most = kMostForDefaults * options_.budget_s;
-  defaults_.build(open, options_.compile_threads, [&] {
-    return options_.interrupted() ||
-           seconds_since(begin_) + defaults_.mean_ms() / 1000 > most;
-  });
+  const std::chrono::duration<double> most(kMostForDefaults *
+                                           options_.budget_s);
+  defaults_.build(open, options_.compile_threads,
+                  begin_ + std::chrono::duration_cast<Clock::duration>(most),
+                  options_.interrupted);
 }
 
 KeyResult Tuner::tune(const runtime::TunedShape& shape,
@@ -205,8 +205,9 @@ KeyResult Tuner::tune(const runtime::TunedShape& shape,
     if (built && !key.candidates.empty()) count_default(*built, key);
     if (key.status == KeyStatus::kTuned) store(key);
   } catch (const Error& error) {
-    const bool is_missing = error.code() == ErrorCode::kUnsupported;
-    key.status = is_missing ? KeyStatus::kSkipped : KeyStatus::kFailed;
+    const bool is_skipped = error.code() == ErrorCode::kUnsupported ||
+                            error.code() == ErrorCode::kTimeout;
+    key.status = is_skipped ? KeyStatus::kSkipped : KeyStatus::kFailed;
     key.reason = error.message();
   }
   return key;
@@ -227,14 +228,15 @@ std::string Tuner::why_stop(const runtime::TunedShape& shape,
 void Tuner::tune_open(const std::vector<std::size_t>& open,
                       TuneResult& result) {
   const Clock::time_point first = Clock::now();
+  int begun = 0;
   for (std::size_t i = 0; i < open.size(); ++i) {
     KeyResult& key = result.keys[open[i]];
-    const double usual =
-        i == 0 ? 0 : seconds_since(first) / static_cast<double>(i);
+    const double usual = begun == 0 ? 0 : seconds_since(first) / begun;
     key.reason = why_stop(key.shape, usual);
     if (options_.interrupted()) result.interrupted = kStopped;
     if (!result.interrupted.empty()) key.reason = "interrupted";
     if (!key.reason.empty()) continue;
+    ++begun;
     options_.on_key(key.shape, i, open.size());
     // Another tuner may have been here since.
     if (!options_.force && take_stored(key)) continue;
@@ -282,6 +284,7 @@ TuneResult Tuner::run(std::span<const runtime::TunedShape> shapes) {
     build_defaults(open_shapes);
   }
   tune_open(open, result);
+  engine.compiler().give_up_at(Clock::time_point::max());
   result.seconds = seconds_since(begin_);
   result.stored = stored_;
   return result;

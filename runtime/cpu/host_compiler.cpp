@@ -219,14 +219,14 @@ cache::Image HostCompiler::compile(const generator::Source& source,
   request.command = command_for(tools, target);
   request.directory = directory.path();
   request.environment = {"LC_ALL=C", "TMPDIR=" + directory.path().string()};
-  request.timeout_s = options_.timeout_s;
+  request.timeout_s = seconds_left(options_.timeout_s);
   const ProcessResult result = run_process(request);
   if (result.timed_out) {
     throw Error(
         ErrorCode::kTimeout,
-        fmt::format("{} did not finish {} within {} s and was stopped; "
+        fmt::format("{} did not finish {} within {:.3g} s and was stopped; "
                     "raise compile_timeout_s",
-                    tools.command.front(), source.kernel, options_.timeout_s),
+                    tools.command.front(), source.kernel, request.timeout_s),
         result.output);
   }
   std::error_code ignored;

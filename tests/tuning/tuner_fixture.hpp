@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -99,8 +100,12 @@ class TunerOnNullDevice : public ::testing::Test {
     };
     device_ = device.get();
     auto compiler = std::make_unique<testing::FakeCompiler>();
-    compiler->on_compile = on_compile_;
-    compiler_ = compiler.get();
+    compiles_ = 0;
+    compiler->on_compile = [this](const generator::Source& source,
+                                  const std::string& target) {
+      ++compiles_;
+      if (on_compile_) on_compile_(source, target);
+    };
     return std::make_unique<runtime::Engine>(options_, std::move(device),
                                              std::move(compiler));
   }
@@ -139,7 +144,7 @@ class TunerOnNullDevice : public ::testing::Test {
   std::function<void(const generator::Source&, const std::string&)> on_compile_;
   std::map<std::pair<const void*, std::int64_t>, RightValues> right_;
   NullDevice* device_ = nullptr;
-  testing::FakeCompiler* compiler_ = nullptr;
+  std::atomic<int> compiles_ = 0;  ///< of the last engine
 };
 
 inline std::map<std::string, int> statuses(const KeyResult& key) {

@@ -53,6 +53,29 @@ TEST_F(TunerOnNullDevice, CandidatesThatDoNotCompileSayWhy) {
   }
 }
 
+TEST_F(TunerOnNullDevice, CompilesThatWereEndedAreNotReached) {
+  bool with_default = false;
+  on_compile_ = [&](const generator::Source& source, const std::string&) {
+    if (!source.kernel.starts_with("row_statistics")) return;
+    const bool is_default =
+        source.config == default_config(shape_, device_->info());
+    if (with_default || !is_default) {
+      throw Error(ErrorCode::kTimeout, "on purpose");
+    }
+  };
+  const KeyResult key = run().keys.front();
+  ASSERT_EQ(key.status, KeyStatus::kTuned) << key.reason;
+  for (std::size_t i = 1; i < key.candidates.size(); ++i) {
+    EXPECT_EQ(key.candidates[i].status, CandidateStatus::kNotReached);
+    EXPECT_EQ(key.candidates[i].reason, "on purpose");
+  }
+  with_default = true;
+  options_.cache_directory = folder_.path() / "another";
+  const KeyResult none = run().keys.front();
+  EXPECT_EQ(none.status, KeyStatus::kSkipped);
+  EXPECT_THAT(none.reason, HasSubstr("the budget was spent"));
+}
+
 TEST_F(TunerOnNullDevice, NoisyResultsAreReportedAndNotStored) {
   int turn = 0;
   block_ms_ = {};

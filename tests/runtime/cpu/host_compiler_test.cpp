@@ -200,6 +200,20 @@ TEST(HostCompiler, ATimeOutKillsTheWholeGroup) {
   EXPECT_TRUE(gone);
 }
 
+TEST(HostCompiler, GivesUpWhenItIsTold) {
+  const Script script(std::string(kAnswers) + "exec sleep 60\n");
+  HostCompiler compiler({.compiler = script.path()});
+  compiler.identity();
+  const auto begin = std::chrono::steady_clock::now();
+  compiler.give_up_at(begin + std::chrono::milliseconds(300));
+  // One that is at work, and one that comes too late.
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_EQ(error_of(compiler, make_source(""), "x86_64-linux").code(),
+              ErrorCode::kTimeout);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
 TEST(HostCompiler, ATimeOutHoldsForProgramsThatCloseTheirOutput) {
   const Script script(std::string(kAnswers) +
                       "exec sleep 60 >/dev/null 2>&1\n");
