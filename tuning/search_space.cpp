@@ -95,6 +95,13 @@ int threads_per_multiprocessor(const DeviceInfo& device) {
   return consumer ? 1536 : 2048;
 }
 
+/// Registers that a compiler may give a thread: multiples of 8.
+int register_limit(int threads) {
+  constexpr int kUnit = 8;
+  return std::min(kMostRegisters, kRegistersPerMultiprocessor / threads) /
+         kUnit * kUnit;
+}
+
 std::optional<SearchRule> broken_on_gpu(const TunedShape& shape,
                                         const DeviceInfo& device,
                                         const LaunchConfig& config) {
@@ -112,14 +119,22 @@ std::optional<SearchRule> broken_on_gpu(const TunedShape& shape,
     return SearchRule::kResidency;
   }
   const int flight = config.find("flight").value_or(1);
-  const int registers =
-      std::min(kMostRegisters, kRegistersPerMultiprocessor / threads);
+  const int registers = register_limit(threads);
   if (registers < kFewestRegisters ||
       registers < kRegistersPerWord * flight + kOtherRegisters) {
     return SearchRule::kRegisters;
   }
   if (threads * flight * kWordBytes < kFewestBytes) {
     return SearchRule::kFewBytes;
+  }
+  if (threads + block <= threads_per_multiprocessor(device) &&
+      register_limit(threads + block) == registers) {
+    // The same code as with one block more, if that is a choice at all.
+    LaunchConfig more = config;
+    more.set("min_blocks", *blocks + 1);
+    if (!runtime::broken_rule(shape.spec, more, device)) {
+      return SearchRule::kNoEffect;
+    }
   }
   return std::nullopt;
 }

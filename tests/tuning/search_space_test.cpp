@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "generator/spec_text.hpp"
 #include "runtime/config_rules.hpp"
@@ -85,6 +86,19 @@ TEST(SearchSpace, RejectionsAreCountedByRule) {
   EXPECT_GT(small.rejected.at("idle_threads"), 0);
   const SearchSpace host = search_space(shape("logp"), cpu());
   EXPECT_GT(host.rejected.at("no_effect"), 0);
+}
+
+TEST(SearchSpace, HintsThatGiveTheSameCodeAreTriedOnce) {
+  const SearchSpace space = search_space(shape("kl_backward"), gpu());
+  EXPECT_GT(space.rejected.at("no_effect"), 0);
+  std::set<std::tuple<int, int, int>> seen;
+  for (const LaunchConfig& config : space.configs) {
+    const int block = config.at("block");
+    const int registers =
+        std::min(255, 65536 / (block * config.at("min_blocks"))) / 8;
+    EXPECT_TRUE(seen.emplace(block, config.at("flight"), registers).second)
+        << config.text();
+  }
 }
 
 TEST(SearchSpace, OldGpusGetNoClusters) {
