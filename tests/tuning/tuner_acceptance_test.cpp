@@ -127,12 +127,12 @@ const Timing* time_of(const KeyResult& key, const LaunchConfig& config) {
                                                         : nullptr;
 }
 
-double best_ms(const KeyResult& key) {
-  double best = std::numeric_limits<double>::infinity();
-  for (const Candidate& candidate : key.candidates) {
-    if (candidate.timing) best = std::min(best, candidate.timing->median_ms);
-  }
-  return best;
+const Candidate& best_of(const KeyResult& key) {
+  return *std::ranges::min_element(
+      key.candidates, {}, [](const Candidate& each) {
+        return each.timing ? each.timing->median_ms
+                           : std::numeric_limits<double>::infinity();
+      });
 }
 
 std::ptrdiff_t count(const KeyResult& key, CandidateStatus status) {
@@ -148,18 +148,21 @@ TEST_P(TunerAcceptance, RegretAgainstAnExhaustiveRepeat) {
   const Timing* chosen = time_of(all, usual.winner);
   const Timing* fallback = time_of(all, all.candidates.front().config);
   ASSERT_TRUE(chosen != nullptr && fallback != nullptr);
-  const double regret = chosen->median_ms / best_ms(all) - 1;
+  const Candidate& best = best_of(all);
+  const double regret = chosen->median_ms / best.timing->median_ms - 1;
   const double loss = chosen->median_ms / fallback->median_ms - 1;
   ++keys_;
   worst_regret_ = std::max(worst_regret_, regret);
   worst_loss_ = std::max(worst_loss_, loss);
   fmt::print(
       "{:15} n={:5} {:9.4f} ms, floor x{:.3f}, against the default {:+.2f} %, "
-      "regret {:.2f} %; {} of {} candidates; {:.2f} s + {:.2f} s; {}\n",
+      "regret {:.2f} %; {} of {} candidates; {:.2f} s + {:.2f} s; {}, best "
+      "{}\n",
       GetParam().spec.op(), GetParam().rows, chosen->median_ms,
       all.floor ? chosen->median_ms / all.floor->median_ms : 0, 100 * loss,
       100 * regret, usual.candidates.size(), all.candidates.size(),
-      usual.times.total / 1000, all.times.total / 1000, usual.winner.text());
+      usual.times.total / 1000, all.times.total / 1000, usual.winner.text(),
+      best.config.text());
   EXPECT_LE(regret, kMostRegret);
   // No slower than the default beyond noise.
   EXPECT_TRUE(loss <= 0 || is_tie(*chosen, *fallback, usual_.select.tie_band));
