@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "logpjit/error.hpp"
 #include "runtime/launch_table.hpp"
@@ -34,10 +35,10 @@ int statistics_registers(const KernelSpec& spec) {
   const int cut =
       std::min(span, device::tile_count(spec.vocab) - whole_segments * tiles);
   const int whole = 16 + 4 * span * group_words + (entropy ? 12 : 0);
-  const int last =
-      spec.aligned
-          ? (wide ? 20 : 16) + 4 * cut * group_words + (entropy ? 20 : 0)
-          : 22 + (wide ? 20 : 8) * cut + (entropy ? 16 : 0);
+  const int last = spec.aligned
+                       ? (wide ? 20 : 16) + 4 * cut * group_words +
+                             (entropy ? (wide ? 20 : 16) : 0)
+                       : 22 + (wide ? 20 : 8) * cut + (entropy ? 16 : 0);
   int registers = std::max(whole, last) + (spec.temperature ? 2 : 0);
   if (span < tiles) registers += spec.aligned ? 8 : 24;
   return registers;
@@ -100,6 +101,15 @@ std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
   return choices;
 }
 
+/// Few rows are at most one per multiprocessor. A CPU has too few of these for
+/// a second kernel to be worth its compilation.
+std::vector<RowChoice> by_rows(const DeviceInfo& device, LaunchConfig few,
+                               LaunchConfig many) {
+  if (device.id.kind == DeviceKind::kCpu) return {{.config = std::move(many)}};
+  return {{.max_rows = device.multiprocessors, .config = std::move(few)},
+          {.config = std::move(many)}};
+}
+
 /// From compute capability 10.0 on the compiler spends more registers.
 bool is_newer(const DeviceInfo& device) { return device.major >= 10; }
 
@@ -126,7 +136,10 @@ std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
   }
   const bool roomy = is_newer(device) || (spec.logits == DType::kFp32 &&
                                           has(spec.terms, Terms::kEntropy));
-  return {{.config = block_config(128, heavy ? 6 : roomy ? 9 : 12, 4)}};
+  const LaunchConfig many = block_config(128, heavy ? 6 : roomy ? 9 : 12, 4);
+  // Few rows: more, smaller chunks.
+  if (heavy || roomy) return {{.config = many}};
+  return by_rows(device, block_config(128, 16, 1), many);
 }
 
 /// The largest ring that a cluster of `cluster` blocks can have, if it holds a
@@ -199,12 +212,13 @@ std::vector<RowChoice> kl_statistics_choices(const KernelSpec& spec,
 }
 
 std::vector<RowChoice> kl_gradient_choices(const KernelSpec& spec,
-                                           const DeviceInfo&) {
+                                           const DeviceInfo& device) {
   const bool heavy = spec.softcap || (spec.grad_a && spec.grad_b) ||
                      !spec.aligned || spec.store == GradStore::kAccumulate;
   if (heavy) return {{.config = block_config(256, 2, 1)}};
   const bool wide = spec.logits == DType::kFp32 || spec.other == DType::kFp32;
-  return {{.config = wide ? block_config(128, 5, 4) : block_config(64, 16, 6)}};
+  if (wide) return {{.config = block_config(128, 5, 4)}};
+  return by_rows(device, block_config(128, 10, 2), block_config(64, 16, 6));
 }
 
 struct ChoiceRow {

@@ -163,7 +163,7 @@ void append_all(runtime::Device& device, std::span<const DeviceTensor> tensors,
 
 void append_sampled_rows(runtime::Device& device, const DeviceTensor& matrix,
                          std::vector<std::byte>& bytes) {
-  constexpr std::int64_t kSampled = 64;
+  constexpr std::int64_t kSampled = 16;
   const std::int64_t rows = matrix.view.shape[0];
   const std::int64_t sampled = std::min(rows, kSampled);
   const std::size_t row_bytes =

@@ -67,7 +67,7 @@ void poison_all(runtime::Device& device, std::span<const DeviceTensor> tensors);
 /// Their bytes, one after the other.
 void append_all(runtime::Device& device, std::span<const DeviceTensor> tensors,
                 std::vector<std::byte>& bytes);
-/// At most 64 rows spread over a matrix, the first and the last among them.
+/// At most 16 rows spread over a matrix, the first and the last among them.
 void append_sampled_rows(runtime::Device& device, const DeviceTensor& matrix,
                          std::vector<std::byte>& bytes);
 

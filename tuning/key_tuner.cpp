@@ -71,10 +71,22 @@ void KeyTuner::add_neighbours(std::span<const LaunchConfig> configs) {
   known.reserve(key_.candidates.size());
   for (const Candidate& each : key_.candidates) known.push_back(each.config);
   auto near = neighbours(configs, key_.candidates[best().candidate].config,
-                         known, options_.second_candidates);
+                         known, affordable(options_.second_candidates));
   if (near.empty()) return;
   add(std::move(near));
   measure();
+}
+
+/// How many of so many more the key has time to compile, by what those before
+/// took.
+std::size_t KeyTuner::affordable(std::size_t wanted) const {
+  const std::chrono::duration<double> used = Clock::now() - begin_;
+  const double each_s =
+      key_.times.compile / 1000 / static_cast<double>(key_.candidates.size());
+  const double left = std::max(0.0, options_.key_s - used.count());
+  return left < each_s * static_cast<double>(wanted)
+             ? static_cast<std::size_t>(left / each_s)
+             : wanted;
 }
 
 /// Builds and verifies new candidates.

@@ -41,6 +41,7 @@ class KeyTuner {
 
   void add(std::vector<LaunchConfig> configs);
   void add_neighbours(std::span<const LaunchConfig> configs);
+  std::size_t affordable(std::size_t wanted) const;
   void build(std::size_t first);
   void expect_build_time();
   bool may_build(const Candidate& candidate, Clock::time_point end);
@@ -63,6 +64,7 @@ class KeyTuner {
   const Floors& floors_;
   const TuneOptions& options_;
   KeyResult& key_;
+  const Clock::time_point begin_ = Clock::now();
   const Clock::time_point deadline_;
   std::unique_ptr<TunableSubject> subject_;
   std::vector<std::byte> expected_;

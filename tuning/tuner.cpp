@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -103,6 +104,7 @@ TuneOptions TuneOptions::for_device(const DeviceInfo& device) {
   options.measure = {.rounds = 3, .graph_ms = 0, .most_launches = 1};
   options.least_samples = 1;
   options.enough_ms = 1500;
+  options.key_s = std::numeric_limits<double>::infinity();
   // A machine's processors are seldom idle.
   options.select = {.tie_band = 0.05, .most_spread = 1e6};
   return options;

@@ -36,7 +36,10 @@ struct TuneOptions {
   std::size_t least_samples = 3;
   /// No further round of samples once a stage has measured for so long, if all
   /// have the least: long launches say enough in few.
-  double enough_ms = 400;
+  double enough_ms = 250;
+  /// Fewer neighbours of the best where compiling them all would take a key
+  /// longer than so.
+  double key_s = 3.5;
   bool force = false;  ///< measure again what the store has
   /// Asked often; true = end now, with what is measured kept.
   std::function<bool()> interrupted = [] { return false; };
