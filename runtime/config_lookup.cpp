@@ -21,6 +21,9 @@ namespace {
 
 constexpr std::int64_t kOctave = 65536;
 constexpr std::int64_t kReach = 2 * kOctave;
+/// Of vocabularies shipped with the library: for others of that GPU its
+/// defaults were measured, too.
+constexpr std::int64_t kShippedReach = kOctave / 16;
 constexpr std::int64_t kRowsPerUnit = 64;
 
 /// Records of one rung that serve the specification: they differ in rows only.
@@ -37,7 +40,8 @@ bool serves(const TunedConfig& record, const KernelSpec& spec,
   KernelSpec same = record.shape.spec;
   same.vocab = spec.vocab;
   return same.text() == spec.text() &&
-         log_distance(record.shape.spec.vocab, spec.vocab) <= kReach &&
+         log_distance(record.shape.spec.vocab, spec.vocab) <=
+             (record.shipped ? kShippedReach : kReach) &&
          !broken_rule(spec, record.config, device);
 }
 

@@ -56,8 +56,9 @@ std::int64_t log_distance(std::int64_t a, std::int64_t b);
 /// exact (same specification, device and templates), nearest (rows, vocabulary
 /// or templates differ), other device (same architecture); within each, own
 /// records before shipped ones. A record serves rows and vocabularies within
-/// two octaves of its own; beyond 64 rows per multiprocessor more rows are all
-/// alike. Records that break a rule on this device are passed over.
+/// two octaves of its own, a shipped one vocabularies within a sixteenth;
+/// beyond 64 rows per multiprocessor more rows are all alike. Records that
+/// break a rule on this device are passed over.
 std::vector<RowChoice> tuned_choices(const KernelSpec& spec,
                                      const DeviceInfo& device,
                                      std::span<const TunedConfig> records,

@@ -21,6 +21,15 @@ LaunchConfig block_config(int block, int min_blocks, int flight) {
   return {{"block", block}, {"min_blocks", min_blocks}, {"flight", flight}};
 }
 
+/// Few rows are at most one per multiprocessor. A CPU has too few of these for
+/// a second kernel to be worth its compilation.
+std::vector<RowChoice> by_rows(const DeviceInfo& device, LaunchConfig few,
+                               LaunchConfig many) {
+  if (device.id.kind == DeviceKind::kCpu) return {{.config = std::move(many)}};
+  return {{.max_rows = device.multiprocessors, .config = std::move(few)},
+          {.config = std::move(many)}};
+}
+
 /// Registers that a thread of row_statistics needs, by what nvcc 13.0 reports
 /// for sm_90a: those of a span of whole tiles, and those of the row's last
 /// tiles, which are read group by group.
@@ -63,23 +72,11 @@ LaunchConfig statistics_config(const KernelSpec& spec) {
   return block_config(block, blocks_with(statistics_registers(spec), block), 1);
 }
 
-/// For a few rows per multiprocessor: two lanes at a time where 64 registers
-/// hold the words of both, else larger blocks.
-LaunchConfig few_rows_config(const KernelSpec& spec) {
-  constexpr int kLarge = 512;
-  const int registers = statistics_registers(spec);
-  const int second = 4 * device::span_tiles(spec.vocab);
-  const bool pairs = has(spec.terms, Terms::kEntropy) && spec.aligned &&
-                     spec.logits != DType::kFp32 && registers + second <= 56;
-  if (pairs) return block_config(256, 4, 2);
-  return block_config(kLarge, blocks_with(registers, kLarge), 1);
-}
-
 /// Rows of several segments are split over clusters when there are too few of
 /// them to fill the GPU: 16 blocks a row up to a quarter of a row per
 /// multiprocessor, a few blocks up to half, then one large block up to one. Up
-/// to 8 rows per multiprocessor, where the last of them run almost alone, more
-/// of a row is in flight than for many rows.
+/// to 8 rows per multiprocessor, where the last of them run almost alone,
+/// blocks are larger than for many rows.
 std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
                                           const DeviceInfo& device) {
   std::vector<RowChoice> choices;
@@ -95,19 +92,14 @@ std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
                        .config = {{"split", crowded ? 4 : 2}, {"parts", 2}}});
     choices.push_back({.max_rows = units,
                        .config = block_config(crowded ? 512 : 1024, 1, 1)});
-    choices.push_back({.max_rows = units * 8, .config = few_rows_config(spec)});
+    constexpr int kLarge = 512;
+    choices.push_back(
+        {.max_rows = units * 8,
+         .config = block_config(
+             kLarge, blocks_with(statistics_registers(spec), kLarge), 1)});
   }
   choices.push_back({.config = statistics_config(spec)});
   return choices;
-}
-
-/// Few rows are at most one per multiprocessor. A CPU has too few of these for
-/// a second kernel to be worth its compilation.
-std::vector<RowChoice> by_rows(const DeviceInfo& device, LaunchConfig few,
-                               LaunchConfig many) {
-  if (device.id.kind == DeviceKind::kCpu) return {{.config = std::move(many)}};
-  return {{.max_rows = device.multiprocessors, .config = std::move(few)},
-          {.config = std::move(many)}};
 }
 
 /// From compute capability 10.0 on the compiler spends more registers.
@@ -208,7 +200,11 @@ std::vector<RowChoice> kl_statistics_choices(const KernelSpec& spec,
   const bool roomy = !heavy && spec.logits != DType::kFp32 &&
                      spec.other != DType::kFp32 &&
                      (tiles == span || tiles % span != 0);
-  return {{.config = block_config(block, heavy ? 2 : 4, roomy ? 2 : 1)}};
+  const LaunchConfig many = block_config(block, heavy ? 2 : 4, roomy ? 2 : 1);
+  if (heavy || block == 128 || spec.pass != Pass::kForward) {
+    return {{.config = many}};
+  }
+  return by_rows(device, block_config(1024, 1, 2), many);
 }
 
 std::vector<RowChoice> kl_gradient_choices(const KernelSpec& spec,

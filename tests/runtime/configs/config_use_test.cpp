@@ -24,7 +24,7 @@ const LaunchConfig kTuned{{"block", 128}, {"flight", 2}, {"min_blocks", 8}};
 class ConfigsInEngine : public ::testing::Test {
  protected:
   ConfigsInEngine() {
-    spec_.vocab = 151936;
+    spec_.vocab = 49152;
     options_.cache_directory = folder_.path() / "cache";
     options_.log = [this](const std::string& line) { log_.push_back(line); };
   }
