@@ -110,7 +110,7 @@ std::string overview_row(const ReportEntry& entry) {
              operation ? fmt::format("{:.1f} %", 100 * operation->spread) : "–",
              true) +
          cell(ratio_text(entry), true) +
-         cell(speed ? fmt::format("{:.3g}", *speed) : "–", true) +
+         cell(speed ? number_text(*speed) : "–", true) +
          cell(gain_text(entry), true) + cell(entry.passes) +
          cell(fmt::format("{}", entry.workspace_bytes), true) +
          cell(entry.accuracy
@@ -157,8 +157,8 @@ std::string roofline(const Report& report) {
       points.push_back(
           {.x = static_cast<double>(bytes),
            .y = speed,
-           .label = fmt::format("{} {} {}: {:.3g} GB/s", kind, entry.op,
-                                shape_text(entry), speed),
+           .label = fmt::format("{} {} {}: {} GB/s", kind, entry.op,
+                                shape_text(entry), number_text(speed)),
            .kind = std::move(kind)});
     };
     add(entry.floor, entry.bytes, "floor");

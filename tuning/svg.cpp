@@ -138,7 +138,7 @@ class Plane {
     for (int i = 0; i * step_ <= top_; ++i) {
       const double value = i * step_;
       body += line(kPlotLeft, y(value), kWidth - 14, y(value), "grid");
-      body += text_at(2, y(value) + 4, "tick", fmt::format("{:.3g}", value));
+      body += text_at(2, y(value) + 4, "tick", number_text(value));
     }
     for (double value = low_; value <= high_ * 1.001; value *= 10) {
       body += line(x(value), y(0), x(value), y(0) + 4, "grid");
@@ -274,6 +274,13 @@ std::string stack_chart(std::string_view title, std::string_view description,
     y += kRow;
   }
   return figure(title, description, y + 4, body);
+}
+
+std::string number_text(double value) {
+  constexpr double kLeast = 100;
+  constexpr double kMost = 1e6;
+  const bool whole = value >= kLeast && value < kMost;
+  return whole ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
 }  // namespace logpjit::tuning

@@ -52,4 +52,8 @@ std::string stack_chart(std::string_view title, std::string_view description,
                         const std::vector<std::string>& parts,
                         const std::vector<Stack>& stacks);
 
+/// Three digits, or all before the point: never an exponent for what people
+/// count in thousands.
+std::string number_text(double value);
+
 }  // namespace logpjit::tuning
