@@ -35,7 +35,8 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     done = run(
         *(sys.executable, "-m", "pip", "wheel", PYTHON, "--no-deps"),
-        *("--wheel-dir", folder, "-C", f"cmake.define.LOGPJIT_PREBUILT={build}"),
+        *("--wheel-dir", folder, "--config-settings"),
+        f"cmake.define.LOGPJIT_PREBUILT={build}",
         cwd=folder,
     )
     if any(text in done.stderr for text in OFFLINE):
