@@ -49,7 +49,7 @@ LockFile::~LockFile() = default;
 /// share its parent's locks) nor when it has been removed.
 void LockFile::drop_if_stale() {
   if (file_ == nullptr) return;
-  struct stat status {};
+  struct stat status;  // cleared, it would cost as much as a lock's bookkeeping
   const bool same = files_.status(file_->number(), status) == 0 &&
                     status.st_dev == identity_.device &&
                     status.st_ino == identity_.inode;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -55,13 +56,30 @@ class FileSizeSignalHeld {
   bool was_pending_ = false;
 };
 
+// A lock is taken and given back for each kernel that a process looks for. On
+// 64-bit x86 the kernel is asked directly: glibc's fcntl examines its command,
+// and its fstat, up to 2.38, has the kernel look up an empty path.
+#if defined(__x86_64__) && defined(__LP64__)
+int set_range(int file, const struct flock& range) {
+  return static_cast<int>(syscall(SYS_fcntl, file, F_OFD_SETLK, &range));
+}
+int status_of(int file, struct stat& result) {
+  return static_cast<int>(syscall(SYS_fstat, file, &result));
+}
+#else
+int set_range(int file, const struct flock& range) {
+  return fcntl(file, F_OFD_SETLK, &range);
+}
+int status_of(int file, struct stat& result) { return fstat(file, &result); }
+#endif
+
 int set_lock(int file, off_t offset, short type) {
   struct flock range {};
   range.l_type = type;
   range.l_whence = SEEK_SET;
   range.l_start = offset;
   range.l_len = 1;
-  return attempt([&] { return fcntl(file, F_OFD_SETLK, &range); });
+  return attempt([&] { return set_range(file, range); });
 }
 
 class RealFileSystem final : public FileSystem {
@@ -86,7 +104,7 @@ class RealFileSystem final : public FileSystem {
     return attempt([&] { return ftruncate(file, size); });
   }
   int status(int file, struct stat& result) override {
-    return attempt([&] { return fstat(file, &result); });
+    return attempt([&] { return status_of(file, result); });
   }
   int status(const std::string& path, struct stat& result) override {
     return attempt([&] { return lstat(path.c_str(), &result); });
