@@ -100,6 +100,9 @@ struct ReportEntry {
 /// "612.3 µs", "1.634 ms", "47.90 ms"; `micro` for where µ is not wanted.
 std::string time_text(double ms, std::string_view micro = "µs");
 
+/// 0 where there is no time.
+double gb_per_s(std::int64_t bytes, double ms);
+
 /// Its candidates by time, those without one last.
 std::vector<const ReportCandidate*> fastest_first(const ReportEntry& entry);
 

@@ -8,6 +8,10 @@
 
 namespace logpjit::tuning {
 
+double gb_per_s(std::int64_t bytes, double ms) {
+  return ms > 0 ? static_cast<double>(bytes) / ms / 1e6 : 0;
+}
+
 std::optional<double> ReportEntry::to_floor() const {
   if (!operation || !floor || !(floor->median_ms > 0)) return std::nullopt;
   return operation->median_ms / floor->median_ms;
@@ -17,7 +21,7 @@ std::optional<double> ReportEntry::gb_per_s() const {
   if (!operation || bytes <= 0 || !(operation->median_ms > 0)) {
     return std::nullopt;
   }
-  return static_cast<double>(bytes) / operation->median_ms / 1e6;
+  return tuning::gb_per_s(bytes, operation->median_ms);
 }
 
 std::optional<double> ReportEntry::gain() const {

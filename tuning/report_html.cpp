@@ -61,10 +61,6 @@ std::string shape_text(const ReportEntry& entry) {
   return fmt::format("{} {} × {}", entry.dtype, entry.rows, entry.vocab);
 }
 
-double gb_per_s(std::int64_t bytes, double ms) {
-  return ms > 0 ? static_cast<double>(bytes) / ms / 1e6 : 0;
-}
-
 std::string ratio_text(const ReportEntry& entry) {
   const auto ratio = entry.to_floor();
   return ratio ? fmt::format("{:.3f}", *ratio) : "–";
