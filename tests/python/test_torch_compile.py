@@ -20,6 +20,12 @@ def device(request):
     return request.param
 
 
+@pytest.fixture(autouse=True)
+def forget_compiled_functions():
+    """Dynamo counts recompilations of a function over all tests."""
+    torch._dynamo.reset()
+
+
 @pytest.mark.parametrize("terms", [1, 2, 31])
 @pytest.mark.parametrize("indexed", [False, True])
 def test_row_operator(device, terms, indexed):
