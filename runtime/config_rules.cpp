@@ -27,12 +27,23 @@ bool has_clusters(const DeviceInfo& device) {
   return device.id.kind == DeviceKind::kCpu || device.major >= 9;
 }
 
-/// What only a kernel knows of itself, by parameters that no other has: a ring
-/// must hold a row and the beginning of the next, lanes that are split over
-/// blocks fold in whole groups of 256.
+/// Whether a ring of the fused kernel holds a row and the beginning of the
+/// next. With no group of gradient warps it holds what a longer row does not
+/// keep in registers.
+bool suits_ring(const KernelSpec& spec, const LaunchConfig& config, int slots) {
+  const bool holds_row = slots >= device::tile_count(spec.vocab) + 2;
+  if (config.at("gradient_groups") > 0) return holds_row;
+  const int most = device::long_ring_tiles(spec.vocab);
+  return !holds_row && spec.aligned && most > 0 && slots >= most &&
+         config.at("forward_threads") == config.at("gradient_threads");
+}
+
+/// What only a kernel knows of itself, by parameters that no other has: what a
+/// ring must hold, and that lanes split over blocks fold in whole groups of
+/// 256.
 bool suits_row(const KernelSpec& spec, const LaunchConfig& config) {
   if (const auto slots = config.find("slots")) {
-    return *slots >= device::tile_count(spec.vocab) + 2;
+    return suits_ring(spec, config, *slots);
   }
   const int split = config.find("split").value_or(1);
   const int parts = config.find("parts").value_or(1);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "logpjit/error.hpp"
+#include "runtime/config_rules.hpp"
 #include "runtime/launch_table.hpp"
 #include "templates/common/layout.cuh"
 
@@ -134,49 +135,62 @@ std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
   return by_rows(device, block_config(128, 16, 1), many);
 }
 
-/// The largest ring that a cluster of `cluster` blocks can have, if it holds a
-/// row and the beginning of the next.
-std::optional<int> ring_slots(const KernelSpec& spec, const DeviceInfo& device,
-                              int cluster, int forward_threads) {
+/// The largest ring that a cluster of `cluster` blocks can have.
+int ring_slots(const KernelSpec& spec, const DeviceInfo& device, int cluster,
+               int forward_threads) {
   // The CPU device runs what an H100 could.
   constexpr std::int64_t kHopperBytes = 232448;
   const std::int64_t limit = device.id.kind == DeviceKind::kCpu
                                  ? kHopperBytes
                                  : device.shared_bytes_per_block;
   const int size = static_cast<int>(size_of(spec.logits));
-  const int steps = device::tile_count(spec.vocab);
-  int slots = std::min(64, 14 * steps);
+  int slots = std::min(64, 14 * device::tile_count(spec.vocab));
   while (slots > 1 &&
          device::fused_bytes(size, cluster, slots, forward_threads,
                              static_cast<int>(spec.terms)) > limit) {
     --slots;
   }
-  if (slots < steps + 2) return std::nullopt;
   return slots;
+}
+
+/// Rows that a ring holds, with the beginning of the next.
+LaunchConfig ring_config(const KernelSpec& spec, bool plain, int cluster,
+                         int slots) {
+  // Two groups of gradient warps take turns, so that none waits for a row's
+  // end. 800 threads leave 72 registers each: enough for plain terms.
+  const bool one_segment = device::segment_count(spec.vocab) == 1;
+  const bool crowded = !spec.aligned && cluster == 1;
+  return {{"cluster", cluster},
+          {"forward_threads", 256},
+          {"gradient_threads", !plain        ? 256
+                               : one_segment ? 128
+                               : crowded     ? 512
+                                             : 256},
+          {"gradient_groups", plain && !(crowded && !one_segment) ? 2 : 1},
+          {"slots", slots}};
 }
 
 std::optional<LaunchConfig> fused_config(const KernelSpec& spec,
                                          const DeviceInfo& device) {
-  constexpr int kForward = 256;
+  const bool plain = !has(spec.terms, Terms::kEntropy) &&
+                     !has(spec.terms, Terms::kSquares) && !spec.softcap &&
+                     !spec.temperature && spec.logits != DType::kFp32;
   for (const int cluster : {1, 2}) {
-    if (const auto slots = ring_slots(spec, device, cluster, kForward)) {
-      // 800 threads leave 72 registers each: enough for plain terms.
-      const bool plain = !has(spec.terms, Terms::kEntropy) &&
-                         !has(spec.terms, Terms::kSquares) && !spec.softcap;
-      const bool wide = plain && spec.aligned && !spec.temperature &&
-                        spec.logits != DType::kFp32 &&
-                        device::span_tiles(spec.vocab) <= 4;
-      const bool taking_turns = plain && !spec.aligned && !spec.temperature &&
-                                spec.logits != DType::kFp32 &&
-                                device::segment_count(spec.vocab) > 1;
-      return LaunchConfig{{"cluster", cluster},
-                          {"forward_threads", kForward},
-                          {"gradient_threads", wide ? 512 : 256},
-                          {"gradient_groups", taking_turns ? 2 : 1},
-                          {"slots", *slots}};
+    const int slots = ring_slots(spec, device, cluster, 256);
+    if (slots >= device::tile_count(spec.vocab) + 2) {
+      return ring_config(spec, plain, cluster, slots);
     }
   }
-  return std::nullopt;
+  const LaunchConfig both{{"cluster", 2},
+                          {"forward_threads", 512},
+                          {"gradient_threads", 512},
+                          {"gradient_groups", 0},
+                          {"slots", ring_slots(spec, device, 2, 512)}};
+  // Other terms would need more registers than there are.
+  if (!plain || spec.terms != Terms::kLogp || broken_rule(spec, both, device)) {
+    return std::nullopt;
+  }
+  return both;
 }
 
 std::vector<RowChoice> fused_choices(const KernelSpec& spec,

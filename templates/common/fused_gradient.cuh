@@ -55,9 +55,10 @@ struct FusedWriter {
 
   /// Whether a step's piece is written whole.
   LOGPJIT_DEVICE bool is_whole(i32 step, int lead) const {
+    constexpr bool kEndsWhole = RowRing::kVectorGroups % kLanes == 0;
     const bool starts_whole = lead == 0 && row.offset() == 0;
     return (ring.piece_number(step) > 0 || starts_whole) &&
-           step < RowRing::kSteps - 1;
+           (step < RowRing::kSteps - 1 || (kEndsWhole && lead == 0));
   }
 
   /// The words of a step that lie in `range`, or all of them.
@@ -91,6 +92,16 @@ struct FusedWriter {
     }
   }
 
+  /// This thread's words of one step; `to` as from `first_in_row`, moved on.
+  LOGPJIT_DEVICE void put_step(i32 step, const Word* slot, Word* to,
+                               int lead) const {
+    if (is_whole(step, lead)) {
+      put_words<true>(first_in_slot(slot, lead), to, {}, lead);
+    } else {
+      put_cut_step(step, slot, to, lead);
+    }
+  }
+
   /// The word in which an unaligned row starts.
   LOGPJIT_DEVICE void put_first_word(const Word& raw) const {
     LOGPJIT_UNROLL
@@ -102,17 +113,26 @@ struct FusedWriter {
     }
   }
 
-  /// The columns after the last whole word, straight from memory.
-  LOGPJIT_DEVICE void put_tail() const {
-    const i64 column = tail_column(row) + thread;
-    if (ring.rank == 0 && column < Shape::kVocab) {
-      row.gradient[column] = narrow<Logit>(of(widen(row.logits[column])));
-    }
+  /// The columns after the last whole word, straight from memory: loaded by
+  /// `load_tail` before anything is stored.
+  LOGPJIT_DEVICE static bool has_tail(const FusedRow<Shape>& row, int rank,
+                                      int thread) {
+    return rank == 0 && tail_column(row) + thread < Shape::kRingColumns;
+  }
+  LOGPJIT_DEVICE static float load_tail(const FusedRow<Shape>& row, int rank,
+                                        int thread) {
+    if (!has_tail(row, rank, thread)) return 0.0f;
+    return widen(row.logits[tail_column(row) + thread]);
+  }
+  LOGPJIT_DEVICE void put_tail(float logit) const {
+    if (!has_tail(row, ring.rank, thread)) return;
+    row.gradient[tail_column(row) + thread] = narrow<Logit>(of(logit));
   }
 
   /// Whether thread `thread` of block `rank` is the one that writes `column`.
   LOGPJIT_DEVICE static bool owns(const FusedRow<Shape>& row, int rank,
                                   int thread, i64 column, int lead) {
+    if (column >= Shape::kRingColumns) return false;
     const i64 tail = tail_column(row);
     if (column >= tail) return rank == 0 && column - tail == thread;
     const i32 word = static_cast<i32>((column + row.offset()) / kElements);
@@ -129,57 +149,84 @@ struct FusedWriter {
 template <typename Logit>
 LOGPJIT_DEVICE void clear_columns(Logit* row, i64 first, i64 last, int thread,
                                   int threads) {
-  for (i64 j = first + thread; j < last; j += threads) {
-    row[j] = narrow<Logit>(0.0f);
+  const Logit* end = row + last;
+  LOGPJIT_NO_UNROLL
+  for (Logit* at = row + first + thread; at < end; at += threads) {
+    *at = narrow<Logit>(0.0f);
   }
+}
+
+/// A row's final state and what follows from it.
+template <typename Shape>
+struct FusedResult {
+  using Logit = typename Shape::Logit;
+  static constexpr int kTerms = Shape::kTerms;
+
+  GradientTask task;
+  RowState state;
+  RowGradient coefficients;
+  bool live;  ///< whether the gradient is not zeros
+
+  LOGPJIT_DEVICE FusedResult(const GradientTask& of_row, const RowState& final,
+                             const RowScale& scale)
+      : task(of_row),
+        state(final),
+        live(of_row.live && final.max != -infinity()) {
+    float entropy = 0.0f;
+    if constexpr ((kTerms & kTermEntropy) != 0) {
+      entropy = entropy_of(state, log_sum());
+    }
+    coefficients = row_gradient_of<kTerms>(
+        state.max, state.sum, entropy, squares_of(state), task.upstream, scale);
+  }
+
+  /// Plain terms need it in two threads alone.
+  LOGPJIT_DEVICE float log_sum() const { return log_accurate(state.sum); }
+
+  /// One thread writes what does not depend on the target's logit.
+  LOGPJIT_DEVICE void write(const RowFusedArguments& args, i64 n,
+                            const FusedRow<Shape>& row,
+                            const RowScale& scale) const {
+    write_values<Logit, Shape::kVocab, kTerms, Shape::kSoftcap>(
+        args.values, n, row.logits, state, log_sum(), scale);
+  }
+
+  /// One column's log-probability and, unless the row's gradient is 0, its
+  /// one-hot gradient: by the thread that writes the column.
+  LOGPJIT_DEVICE void finish_target(const RowFusedArguments& args, i64 n,
+                                    i64 id, const FusedRow<Shape>& row,
+                                    float logit, const RowScale& scale) const {
+    const float x = capped<Shape::kSoftcap>(logit, scale);
+    args.values.logp[n] = is_undefined(state.max)
+                              ? not_a_number()
+                              : log_probability(x, state.max, log_sum(), scale);
+    if (!live || task.target < 0) return;
+    row.gradient[id] = narrow<Logit>(target_gradient<kTerms, Shape::kSoftcap>(
+        x, state.sum, task.upstream.logp, coefficients, scale));
+  }
+};
+
+/// What a thread needs of row `n` before any logit, loaded a row ahead; nothing
+/// past the end.
+template <typename Shape>
+LOGPJIT_DEVICE RowInputs fused_inputs(const RowFusedArguments& args, i64 n) {
+  if (n >= args.values.row_count) return RowInputs{-1, {}, 0, 0, 0, 0};
+  return load_upstream<typename Shape::Id, Shape::kTerms, false>(
+      args.values.ids, args.upstream,
+      vector_position<Shape::kRows>(n, args.values.rows.inner_rows));
 }
 
 /// What one gradient thread does with one row that is read.
 template <typename Shape>
 struct FusedGradient {
   using Logit = typename Shape::Logit;
-  using Id = typename Shape::Id;
   using RowRing = typename Shape::RowRing;
   static constexpr int kTerms = Shape::kTerms;
-  static constexpr bool kSoftcap = Shape::kSoftcap;
 
   const RowFusedArguments& args;
   const FusedBarriers<Shape>& barriers;
   const RowRing& ring;
   int thread;
-
-  /// The row's final state, once all forward warps have handed theirs over.
-  LOGPJIT_DEVICE RowState wait_for_state(u32 row_number, float to_log2) const {
-    barriers.wait_ready(row_number, thread);
-    return fold_warp<3>(barriers.states(row_number).get(thread % 8),
-                        typename Shape::Fold{to_log2});
-  }
-
-  /// One column's log-probability and, unless the row's gradient is 0, its
-  /// one-hot gradient: by the thread that writes the column.
-  LOGPJIT_DEVICE void finish_target(i64 n, i64 id, const FusedRow<Shape>& row,
-                                    const RowState& state, float log_sum,
-                                    float logit, bool live,
-                                    const GradientTask& task,
-                                    const RowGradient& coefficients,
-                                    const RowScale& scale) const {
-    const float x = capped<kSoftcap>(logit, scale);
-    args.values.logp[n] = is_undefined(state.max)
-                              ? not_a_number()
-                              : log_probability(x, state.max, log_sum, scale);
-    if (!live || task.target < 0) return;
-    row.gradient[id] = narrow<Logit>(target_gradient<kTerms, kSoftcap>(
-        x, state.sum, task.upstream.logp, coefficients, scale));
-  }
-
-  /// What row `n` needs before any logit, loaded a row ahead; nothing past the
-  /// end.
-  LOGPJIT_DEVICE RowInputs inputs_of(i64 n) const {
-    if (n >= args.values.row_count) return RowInputs{-1, {}, 0, 0, 0, 0};
-    return load_upstream<Id, kTerms, false>(
-        args.values.ids, args.upstream,
-        vector_position<Shape::kRows>(n, args.values.rows.inner_rows));
-  }
 
   LOGPJIT_DEVICE void run(i64 n, const RowInputs& inputs,
                           const FusedRow<Shape>& row, u32 row_number,
@@ -194,47 +241,41 @@ struct FusedGradient {
         has_id && FusedWriter<Shape>::owns(row, ring.rank, thread, id, lead);
     // Before any store of this row: the gradient may lie over the logits.
     const float target_logit = owner ? widen(row.logits[id]) : 0.0f;
+    const float tail = FusedWriter<Shape>::load_tail(row, ring.rank, thread);
 
-    const RowState state = wait_for_state(row_number, scale.to_log2);
-    const bool live = task.live && state.max != -infinity();
-    const float log_sum = log_accurate(state.sum);
-    const RowGradient coefficients = row_gradient_of<kTerms>(
-        state.max, state.sum, entropy_of(state, log_sum), squares_of(state),
-        task.upstream, scale);
-    const FusedWriter<Shape> writer{row, ring, coefficients, scale, thread};
+    const RowState state =
+        barriers.wait_for_state(row_number, thread, scale.to_log2);
+    if (thread == 0) barriers.rearm(row_number);
+    const FusedResult<Shape> result(task, state, scale);
+    const bool live = result.live;
+    const FusedWriter<Shape> writer{row, ring, result.coefficients, scale,
+                                    thread};
     Word* to = row.gradient_words() + writer.first_in_row(lead);
     LOGPJIT_NO_UNROLL
     for (i32 step = 0; step < RowRing::kSteps; ++step) {
       mbarrier_wait(barriers.full(place), place.phase);
       const Word* slot = RowRing::slot(place);
-      if (live && writer.is_whole(step, lead)) {
-        writer.template put_words<true>(writer.first_in_slot(slot, lead), to,
-                                        {}, lead);
-      } else if (live) {
-        writer.put_cut_step(step, slot, to, lead);
-      }
+      if (live) writer.put_step(step, slot, to, lead);
       to += FusedWriter<Shape>::kStepApart;
       sync_warp();
       if (thread % 32 == 0) mbarrier_arrive(barriers.empty(place));
       RowRing::advance(place);
     }
     if (live) {
-      writer.put_tail();
+      writer.put_tail(tail);
     } else if (ring.rank == 0) {
       clear_columns(row.gradient, 0, Shape::kVocab, thread,
                     Shape::kGradientThreads);
     }
     if (owner) {
-      finish_target(n, id, row, state, log_sum, target_logit, live, task,
-                    coefficients, scale);
+      result.finish_target(args, n, id, row, target_logit, scale);
     } else if (ring.rank == 0 && thread == 0 && (kTerms & kTermLogp) != 0 &&
                !has_id) {
       args.values.logp[n] = 0.0f;
       count_out_of_range(args.values, id);
     }
     if (ring.rank == 0 && thread == 0) {
-      write_values<Logit, Shape::kVocab, kTerms, kSoftcap>(
-          args.values, n, row.logits, state, log_sum, scale);
+      result.write(args, n, row, scale);
     }
   }
 };
@@ -252,11 +293,11 @@ LOGPJIT_DEVICE void run_gradient(const RowFusedArguments& args,
   const FusedGradient<Shape> gradient{args, barriers, ring, thread};
   RingPlace place{0, 0};
   u32 row_number = 0;
-  RowInputs next = gradient.inputs_of(first);
+  RowInputs next = fused_inputs<Shape>(args, first);
   for (i64 n = first; n < args.values.row_count; n += stride) {
     const RowInputs inputs = next;
     const FusedRow<Shape> row(args, n, inputs.id);
-    next = gradient.inputs_of(n + stride);
+    next = fused_inputs<Shape>(args, n + stride);
     if (row.is_read) {
       const u32 turn = row_number++ % kGroups;
       if (turn == group) {

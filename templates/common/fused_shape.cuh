@@ -4,6 +4,7 @@
 #include "common/ring.cuh"
 #include "common/store.cuh"
 #include "common/targets.cuh"
+#include "common/tree.cuh"
 
 namespace logpjit::device {
 
@@ -15,7 +16,12 @@ struct FusedShape {
   using Logit = LogitType;
   using Id = IdType;
   using Fold = RowFold<kTermSet>;
-  using RowRing = Ring<Logit, kVocabulary, kIsAligned, kBlocks, kRingSlots>;
+  /// Rows longer than the ring: their last segment is held in registers, and
+  /// the same warps do both passes.
+  static constexpr bool kLong = kGroups == 0;
+  static constexpr i64 kRingColumns =
+      kLong ? long_ring_tiles(kVocabulary) * i64{kTileColumns} : kVocabulary;
+  using RowRing = Ring<Logit, kRingColumns, kIsAligned, kBlocks, kRingSlots>;
   static constexpr i64 kVocab = kVocabulary;
   static constexpr int kTerms = kTermSet;
   static constexpr bool kAligned = kIsAligned;
@@ -46,7 +52,9 @@ struct FusedRow {
   /// `id` is the row's, from `next_id`.
   LOGPJIT_DEVICE FusedRow(const RowFusedArguments& args, i64 n, i64 id) {
     at = vector_position<Shape::kRows>(n, args.values.rows.inner_rows);
-    const i64 storage = storage_row<Shape::kRows>(args.values.rows, n);
+    const i64 storage = n < args.values.row_count
+                            ? storage_row<Shape::kRows>(args.values.rows, n)
+                            : -1;
     exists = storage >= 0;
     is_read = exists;
     if constexpr (Shape::kTerms == kTermLogp) {
@@ -104,30 +112,31 @@ struct FusedBarriers {
   using Fold = typename Shape::Fold;
   static constexpr int kStateBytes = kTreeWarps * Fold::kMembers * 4;
   static constexpr int kFullAt = Shape::RowRing::kBytes;
-  static constexpr int kEmptyAt = kFullAt + Shape::kSlots * 8;
-  static constexpr int kReadyAt = kEmptyAt + Shape::kSlots * 8;
-  static constexpr int kStatesAt = kReadyAt + kRowBuffers * 8;
+  static constexpr int kStatesAt =
+      kFullAt + (2 * Shape::kSlots + kRowBuffers) * 8;
   static constexpr int kFoldAt = kStatesAt + kRowBuffers * kStateBytes;
   static constexpr int kFoldStates =
       fold_states(Shape::kForwardThreads, Shape::kCluster);
 
-  LOGPJIT_DEVICE Mbarrier* full(RingPlace at) const {
-    return shared_memory<Mbarrier>(kFullAt) + at.slot;
-  }
+  Mbarrier* first = settled(shared_memory<Mbarrier>(kFullAt));
+
+  LOGPJIT_DEVICE Mbarrier* full(RingPlace at) const { return first + at.slot; }
   LOGPJIT_DEVICE Mbarrier* empty(RingPlace at) const {
-    return shared_memory<Mbarrier>(kEmptyAt) + at.slot;
+    return first + Shape::kSlots + at.slot;
   }
   LOGPJIT_DEVICE Mbarrier* ready(u32 row) const {
-    return shared_memory<Mbarrier>(kReadyAt) + row % kRowBuffers;
+    return first + 2 * Shape::kSlots + row % kRowBuffers;
   }
-  /// Until all eight warp states of the row are there. In a cluster they come
-  /// as counted bytes, and one thread arms the barrier for the next row that
-  /// uses its buffer.
-  LOGPJIT_DEVICE void wait_ready(u32 row, int thread) const {
+  /// The row's final state, once all eight warp states are there.
+  LOGPJIT_DEVICE RowState wait_for_state(u32 row, int thread,
+                                         float to_log2) const {
     mbarrier_wait(ready(row), row / kRowBuffers % 2);
-    if (Shape::kCluster > 1 && thread == 0) {
-      mbarrier_expect(ready(row), kStateBytes);
-    }
+    return fold_warp<3>(states(row).get(thread % 8), Fold{to_log2});
+  }
+  /// In a cluster the states come as counted bytes: one thread arms the barrier
+  /// for the next row that uses its buffer.
+  LOGPJIT_DEVICE void rearm(u32 row) const {
+    if (Shape::kCluster > 1) mbarrier_expect(ready(row), kStateBytes);
   }
 
   LOGPJIT_DEVICE void prepare(int thread) const {

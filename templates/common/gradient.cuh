@@ -69,8 +69,12 @@ struct Exponential {
   float value;
   float rest;
 };
+template <bool kPlain = false>
 LOGPJIT_DEVICE Exponential exponential(float d, float to_log2) {
-  const float high = d * to_log2;
+  float high = d * to_log2;
+  // Or a constant factor is multiplied twice, as d c and d (-c). Other terms
+  // have no register to spare for it.
+  if constexpr (kPlain) high = opaque(high);
   return {exp2_approx(high), fma(d, to_log2, -high)};
 }
 
@@ -81,7 +85,7 @@ LOGPJIT_DEVICE float column_gradient(float x, const RowGradient& row,
                                      const RowScale& scale) {
   // A NaN logit is a NaN maximum: every coefficient of the row is NaN then.
   const float d = max_number(x - row.max, row.floor);
-  const Exponential e = exponential(d, row.to_log2);
+  const Exponential e = exponential<kIsPlain<kTerms>>(d, row.to_log2);
   float value;
   if constexpr (kIsPlain<kTerms>) {
     value = fma(e.value, fma(e.rest, row.correction, row.constant), 0.0f);

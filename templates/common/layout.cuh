@@ -94,6 +94,13 @@ constexpr int kHitListBytes = kIdTableAt + kMostIds * 8;
 
 /// The fused kernel's rows in flight between forward and gradient warps.
 constexpr int kRowBuffers = 16;
+/// Tiles of a long row that go through the fused kernel's ring: all but those
+/// of the last segment, which stay in registers.
+constexpr int long_ring_tiles(long long vocab) {
+  return segment_count(vocab) < 2
+             ? 0
+             : segment_end(vocab, segment_count(vocab) - 2);
+}
 /// Words of a block's part of one tile, and up to 7 before it.
 constexpr int fused_slot_bytes(int size, int cluster) {
   return (kLanes / cluster * 8 * size / 16 + 8) * 16;

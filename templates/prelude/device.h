@@ -197,6 +197,22 @@ LOGPJIT_DEVICE float settled(float value) {
   asm volatile("" : "+f"(value));
   return value;
 }
+/// The value itself; the compiler cannot see how it was computed.
+LOGPJIT_DEVICE float opaque(float value) {
+  asm("" : "+f"(value));
+  return value;
+}
+LOGPJIT_DEVICE int settled(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+/// The same for a pointer into shared memory, which the compiler would compute
+/// anew at every use.
+template <typename T>
+LOGPJIT_DEVICE T* settled(T* pointer) {
+  asm volatile("" : "+l"(pointer));
+  return pointer;
+}
 /// The larger; the other one if one is NaN.
 LOGPJIT_DEVICE float max_number(float a, float b) { return fmaxf(a, b); }
 /// Natural logarithm, e^x - 1 and tanh to fp32 accuracy.

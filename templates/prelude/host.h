@@ -140,6 +140,12 @@ LOGPJIT_DEVICE float max_nan(float a, float b) {
 }
 /// Natural logarithm, e^x - 1 and tanh to fp32 accuracy.
 LOGPJIT_DEVICE float settled(float value) { return value; }
+LOGPJIT_DEVICE int settled(int value) { return value; }
+LOGPJIT_DEVICE float opaque(float value) { return value; }
+template <typename T>
+LOGPJIT_DEVICE T* settled(T* pointer) {
+  return pointer;
+}
 LOGPJIT_DEVICE float max_number(float a, float b) {
   return a != a || b > a ? b : a;
 }

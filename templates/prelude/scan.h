@@ -67,6 +67,10 @@ LOGPJIT_DEVICE float exp2_approx(float x);
 LOGPJIT_DEVICE float exp2_centered(float x);
 LOGPJIT_DEVICE float max_nan(float a, float b);
 LOGPJIT_DEVICE float settled(float value);
+LOGPJIT_DEVICE int settled(int value);
+LOGPJIT_DEVICE float opaque(float value);
+template <typename T>
+LOGPJIT_DEVICE T* settled(T* pointer);
 LOGPJIT_DEVICE float max_number(float a, float b);
 LOGPJIT_DEVICE float log_accurate(float x);
 LOGPJIT_DEVICE float expm1_accurate(float x);

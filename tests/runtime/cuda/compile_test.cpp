@@ -102,15 +102,25 @@ std::vector<KernelSpec> specs() {
         std::tuple{"logp", DType::kFp32, 151936},
         std::tuple{"entropy", DType::kBf16, 151936},
         std::tuple{"kl", DType::kBf16, 128256},
-        std::tuple{"logp_with_grad", DType::kBf16, 151936}}) {
+        std::tuple{"logp_with_grad", DType::kBf16, 151936},
+        std::tuple{"logp_with_grad", DType::kBf16, 32000},
+        std::tuple{"logp_with_grad", DType::kFp16, 256000},
+        std::tuple{"logp_with_grad", DType::kBf16, 262144},
+        std::tuple{"logp_with_grad", DType::kBf16, 262208}}) {
     all.push_back(spec_of(op, dtype, vocab));
   }
+  KernelSpec indexed = spec_of("logp_with_grad", DType::kBf16, 262208);
+  indexed.ids = DType::kInt32;
+  indexed.rows = RowMap::kIndexed;
+  all.push_back(indexed);
   KernelSpec wide = spec_of("entropy", DType::kFp32, 32001);
   wide.aligned = false;
   all.push_back(wide);
-  wide = spec_of("logp_with_grad", DType::kBf16, 151937);
-  wide.aligned = false;
-  all.push_back(wide);
+  for (const std::int64_t vocab : {50257, 151937}) {
+    wide = spec_of("logp_with_grad", DType::kBf16, vocab);
+    wide.aligned = false;
+    all.push_back(wide);
+  }
   KernelSpec odd = spec_of("logp", DType::kBf16, 50257);
   odd.aligned = false;
   all.push_back(odd);
