@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/results.cuh"
-#include "common/sweep.cuh"
+#include "common/offset_sweep.cuh"
 #include "common/tree.cuh"
 
 namespace logpjit::device {
@@ -37,14 +37,15 @@ row_statistics(const RowStatisticsArguments args) {
                        args.ids, args.ids_per_row, at, thread);
   }
   if (!live) {
-    if (thread < 32) write_ignored<Id, kVocab, kTerms>(args, n, at, thread);
+    if (thread < 32)
+      write_ignored<Id, kVocab, kTerms, kManyIds>(args, n, at, thread);
     return;
   }
   const RowScale scale = row_scale<kTemperature, kSoftcap>(args.transform, at);
   const Logit* row =
-      static_cast<const Logit*>(args.logits) +
-      element_offset(args.rows,
-                     row_position<kRows>(storage, args.rows.inner_rows));
+      settled(static_cast<const Logit*>(args.logits) +
+              element_offset(args.rows, row_position<kRows>(
+                                            storage, args.rows.inner_rows)));
   const RowSweep<Logit, kAligned, kVocab, kTerms, kSoftcap, kBlock, kFlight>
       sweep{row, scale};
   const RowFold<kTerms> fold{scale.to_log2};
@@ -53,8 +54,8 @@ row_statistics(const RowStatisticsArguments args) {
   const RowState state =
       fold_lanes<kBlock>(lane_store<RowFold<kTerms>>(), thread, fold);
   if (thread < 32) {
-    write_row<Logit, Id, kVocab, kTerms, kSoftcap>(args, n, row, state, scale,
-                                                   at, thread);
+    write_row<Logit, Id, kVocab, kTerms, kManyIds, kSoftcap>(
+        args, n, row, state, scale, at, thread);
   }
 }
 

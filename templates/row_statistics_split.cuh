@@ -39,7 +39,7 @@ row_statistics_split(const RowStatisticsArguments args) {
   }
   if (!live) {
     if (rank == 0 && thread < 32) {
-      write_ignored<Id, kVocab, kTerms>(args, n, at, thread);
+      write_ignored<Id, kVocab, kTerms, kManyIds>(args, n, at, thread);
     }
     return;
   }
@@ -55,8 +55,8 @@ row_statistics_split(const RowStatisticsArguments args) {
   if (rank != 0) return;
   const RowState state = fold_lanes<kBlock>(lane_store<Fold>(), thread, fold);
   if (thread < 32) {
-    write_row<Logit, Id, kVocab, kTerms, kSoftcap>(args, n, row, state, scale,
-                                                   at, thread);
+    write_row<Logit, Id, kVocab, kTerms, kManyIds, kSoftcap>(
+        args, n, row, state, scale, at, thread);
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include "common/results.cuh"
 #include "common/shard_partials.cuh"
-#include "common/sweep.cuh"
+#include "common/offset_sweep.cuh"
 #include "common/tree.cuh"
 
 namespace logpjit::device {

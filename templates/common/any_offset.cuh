@@ -6,6 +6,15 @@
 
 namespace logpjit::device {
 
+/// Moves every part `kStep` places down where `moves`.
+template <int kStep, int kParts>
+LOGPJIT_DEVICE void shift_parts(u32 (&parts)[kParts], bool moves) {
+  LOGPJIT_UNROLL
+  for (int i = 0; i + kStep < kParts; ++i) {
+    parts[i] = moves ? parts[i + kStep] : parts[i];
+  }
+}
+
 /// A group's own words from the words `raw` that hold it, the first column
 /// `offset` elements in. Shifts whole words, then bits.
 template <typename T>
@@ -21,18 +30,14 @@ LOGPJIT_DEVICE void realign(const Word (&raw)[kGroupWords<T> + 1], int offset,
     parts[4 * w + 3] = raw[w].w;
   }
   const int bits = offset * static_cast<int>(sizeof(T)) * 8;
-  LOGPJIT_UNROLL
-  for (int step = 1; step <= 2; step *= 2) {
-    const bool shift = (bits / 32 & step) != 0;
-    LOGPJIT_UNROLL
-    for (int i = 0; i + step < kParts; ++i) {
-      parts[i] = shift ? parts[i + step] : parts[i];
-    }
-  }
+  shift_parts<1>(parts, (bits & 32) != 0);
+  shift_parts<2>(parts, (bits & 64) != 0);
   constexpr int kUsed = 4 * kGroupWords<T>;
-  LOGPJIT_UNROLL
-  for (int i = 0; i < kUsed; ++i) {
-    parts[i] = shift_pair(parts[i], parts[i + 1], bits % 32);
+  if constexpr (sizeof(T) == 2) {
+    LOGPJIT_UNROLL
+    for (int i = 0; i < kUsed; ++i) {
+      parts[i] = shift_pair(parts[i], parts[i + 1], bits % 32);
+    }
   }
   LOGPJIT_UNROLL
   for (int w = 0; w < kGroupWords<T>; ++w) {
@@ -87,7 +92,7 @@ struct AnyRow {
                              float (&x)[kGroup]) const {
     Word words[kGroupWords<T>];
     align(raw, words);
-    GroupReader<T, 0>::unpack(words, x);
+    Group<T>::unpack(words, x);
   }
 };
 

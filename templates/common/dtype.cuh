@@ -51,11 +51,19 @@ LOGPJIT_DEVICE float element(const Word& word, int index) {
   }
 }
 
-/// 32-bit parts of a word: one element each, or two.
-LOGPJIT_DEVICE u32 part_of(const Word& word, int index) {
-  const u32 parts[4] = {word.x, word.y, word.z, word.w};
-  return parts[index];
+/// The two elements of a part, of 2 bytes each.
+template <typename T>
+LOGPJIT_DEVICE void unpack_pair(u32 part, float& low, float& high) {
+  if constexpr (is_same<T, bf16>) {
+    low = float_of(part << 16);
+    high = float_of(part & 0xffff0000u);
+  } else {
+    low = float_of_half(static_cast<u16>(part & 0xffffu));
+    high = float_of_half(static_cast<u16>(part >> 16));
+  }
 }
+
+/// Elements of a 32-bit part of a word: one, or two.
 template <typename T>
 constexpr int kPartElements = 4 / static_cast<int>(sizeof(T));
 
@@ -64,6 +72,9 @@ template <typename T>
 constexpr u32 kMaskedPart = is_same<T, fp32>   ? 0xff800000u
                             : is_same<T, bf16> ? 0xff80ff80u
                                                : 0xfc00fc00u;
+
+template <typename T>
+constexpr u32 kMaskedElement = kMaskedPart<T> >> (32 - 8 * sizeof(T));
 
 LOGPJIT_DEVICE u32 element_bits(fp32 value) { return bits_of(value); }
 LOGPJIT_DEVICE u32 element_bits(bf16 value) { return value.bits; }

@@ -11,7 +11,7 @@ template <typename Shape>
 struct FusedRest {
   using Logit = typename Shape::Logit;
   using RowRing = typename Shape::RowRing;
-  using Reader = GroupReader<Logit, 0>;
+  using Reader = Group<Logit>;
   static_assert(Shape::kAligned);
   static constexpr int kHeld = Shape::kHeld;
   static constexpr i32 kFirstTile = RowRing::kSteps;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/fused_shape.cuh"
+#include "common/offset_groups.cuh"
 #include "common/span.cuh"
 
 namespace logpjit::device {
@@ -48,8 +49,8 @@ struct FusedSweep {
       const int lane = group % kLanes;
       if (lane / RowRing::kPieceGroups == ring.rank &&
           lane % Shape::kForwardThreads == thread) {
-        GroupReader<Logit, 0>::template load_columns<Shape::kRingColumns>(
-            row.logits, group, tail);
+        Group<Logit>::template load_columns<Shape::kRingColumns>(row.logits,
+                                                                 group, tail);
       }
     }
   }
@@ -100,7 +101,7 @@ struct FusedSweep {
   /// into its first word.
   template <int kOffset, int kCount>
   LOGPJIT_DEVICE void take_whole(i32 tile, RowState (&lanes)[kHeld]) const {
-    using Reader = GroupReader<Logit, kOffset>;
+    using Reader = OffsetGroup<Logit, kOffset>;
     const Word* slots[kCount];
     wait_for(slots);
     for_each_lane<kOffset == 0 ? kBatch : 1>(
@@ -169,7 +170,7 @@ struct FusedSweep {
           load_cut(slots[t], group + t * kLanes, held, raw[t]);
         }
       }
-      take_span<Shape::kTerms, Shape::kSoftcap, kFirst, GroupReader<Logit, 0>>(
+      take_span<Shape::kTerms, Shape::kSoftcap, kFirst, Group<Logit>>(
           lane, raw, group, kCount, scale);
     });
   }

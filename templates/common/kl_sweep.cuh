@@ -18,10 +18,10 @@ LOGPJIT_DEVICE float top_of(float top,
     if (t >= count) continue;
     if constexpr (kSoftcap) {
       float x[kGroup];
-      unpack_capped<kSoftcap, GroupReader<T, 0>>(raw[t], x, scale);
+      unpack_capped<kSoftcap, Group<T>>(raw[t], x, scale);
       top = max_nan(top, max_of(x));
     } else {
-      GroupReader<T, 0>::look(raw[t], peak);
+      Group<T>::look(raw[t], peak);
     }
   }
   return max_nan(top, peak.value());
@@ -58,8 +58,8 @@ struct KlSweep {
       if (t >= count) continue;
       float x[kGroup];
       float y[kGroup];
-      unpack_capped<kSoftcap, GroupReader<A, 0>>(raw_a[t], x, fold.scale_a);
-      unpack_capped<kSoftcap, GroupReader<B, 0>>(raw_b[t], y, fold.scale_b);
+      unpack_capped<kSoftcap, Group<A>>(raw_a[t], x, fold.scale_a);
+      unpack_capped<kSoftcap, Group<B>>(raw_b[t], y, fold.scale_b);
       add(lane, x, y, fold.scale_a, fold.scale_b);
     }
   }

@@ -30,6 +30,7 @@ LOGPJIT_DEVICE float squares_of(const RowState& state) {
 template <typename Logit, i64 kVocab, bool kSoftcap>
 LOGPJIT_DEVICE i64 find_column(const Logit* row, const RowState& state,
                                const RowScale& scale) {
+  LOGPJIT_NO_UNROLL
   for (int i = 0; i < kGroup; ++i) {
     const i64 column = static_cast<i64>(state.group) * kGroup + i;
     if (column < kVocab &&
@@ -75,14 +76,27 @@ LOGPJIT_DEVICE void count_out_of_range(const RowStatisticsArguments& args,
   }
 }
 
+/// Calls `body(k)` for the ids k of a row that thread `thread` of `threads`
+/// has; a row has one id unless there are several.
+template <bool kManyIds, typename Body>
+LOGPJIT_DEVICE void for_each_id(i64 ids_per_row, int thread, int threads,
+                                const Body& body) {
+  if constexpr (kManyIds) {
+    LOGPJIT_NO_UNROLL
+    for (i64 k = thread; k < ids_per_row; k += threads) body(k);
+  } else {
+    if (thread == 0) body(0);
+  }
+}
+
 /// Thread `thread` of `threads` writes its share of the row's K
 /// log-probabilities; `row` is null when no id is live.
-template <typename Logit, typename Id, i64 kVocab, bool kSoftcap>
+template <typename Logit, typename Id, i64 kVocab, bool kManyIds, bool kSoftcap>
 LOGPJIT_DEVICE void write_logp(const RowStatisticsArguments& args, i64 n,
                                const Logit* row, float max, float log_sum,
                                const RowScale& scale, RowPosition at,
                                int thread, int threads) {
-  for (i64 k = thread; k < args.ids_per_row; k += threads) {
+  for_each_id<kManyIds>(args.ids_per_row, thread, threads, [&](i64 k) {
     const i64 id = load_id<Id>(args.ids, at, k);
     float value = 0.0f;
     if (is_live<kVocab>(id)) {
@@ -92,12 +106,13 @@ LOGPJIT_DEVICE void write_logp(const RowStatisticsArguments& args, i64 n,
     } else {
       count_out_of_range(args, id);
     }
-    args.logp[n * args.ids_per_row + k] = value;
-  }
+    args.logp[(kManyIds ? n * args.ids_per_row : n) + k] = value;
+  });
 }
 
 /// Warp 0 writes everything about row `n`.
-template <typename Logit, typename Id, i64 kVocab, int kTerms, bool kSoftcap>
+template <typename Logit, typename Id, i64 kVocab, int kTerms, bool kManyIds,
+          bool kSoftcap>
 LOGPJIT_DEVICE void write_row(const RowStatisticsArguments& args, i64 n,
                               const Logit* row, const RowState& state,
                               const RowScale& scale, RowPosition at,
@@ -108,13 +123,13 @@ LOGPJIT_DEVICE void write_row(const RowStatisticsArguments& args, i64 n,
                                                   scale);
   }
   if constexpr ((kTerms & kTermLogp) != 0) {
-    write_logp<Logit, Id, kVocab, kSoftcap>(args, n, row, state.max, log_sum,
-                                            scale, at, thread, 32);
+    write_logp<Logit, Id, kVocab, kManyIds, kSoftcap>(
+        args, n, row, state.max, log_sum, scale, at, thread, 32);
   }
 }
 
 /// A row that is not read: no live id, or an index out of range.
-template <typename Id, i64 kVocab, int kTerms>
+template <typename Id, i64 kVocab, int kTerms, bool kManyIds = true>
 LOGPJIT_DEVICE void write_ignored(const RowStatisticsArguments& args, i64 n,
                                   RowPosition at, int thread) {
   if (thread == 0) {
@@ -128,11 +143,11 @@ LOGPJIT_DEVICE void write_ignored(const RowStatisticsArguments& args, i64 n,
     if constexpr ((kTerms & kTermArgmax) != 0) args.argmax[n] = -1;
   }
   if constexpr ((kTerms & kTermLogp) != 0) {
-    for (i64 k = thread; k < args.ids_per_row; k += 32) {
+    for_each_id<kManyIds>(args.ids_per_row, thread, 32, [&](i64 k) {
       const i64 id = load_id<Id>(args.ids, at, k);
       if (!is_live<kVocab>(id)) count_out_of_range(args, id);
-      args.logp[n * args.ids_per_row + k] = 0.0f;
-    }
+      args.logp[(kManyIds ? n * args.ids_per_row : n) + k] = 0.0f;
+    });
   }
 }
 

@@ -15,8 +15,10 @@ template <bool kSoftcap, typename Reader>
 LOGPJIT_DEVICE void unpack_capped(const Word (&raw)[Reader::kWords],
                                   float (&x)[kGroup], const RowScale& scale) {
   Reader::unpack(raw, x);
-  LOGPJIT_UNROLL
-  for (int i = 0; i < kGroup; ++i) x[i] = capped<kSoftcap>(x[i], scale);
+  if constexpr (kSoftcap) {
+    LOGPJIT_UNROLL
+    for (int i = 0; i < kGroup; ++i) x[i] = capped<kSoftcap>(x[i], scale);
+  }
 }
 
 /// Raises the lane to the maximum of its `count` groups `group`,
@@ -84,8 +86,7 @@ template <typename T, i64 kVocab, int kTiles>
 LOGPJIT_DEVICE void load_ragged(const T* row, i32 group, int ragged,
                                 Word (&raw)[kTiles][kGroupWords<T>]) {
   Word tail[kGroupWords<T>];
-  GroupReader<T, 0>::template load_columns<kVocab>(row, group + ragged * kLanes,
-                                                   tail);
+  Group<T>::template load_columns<kVocab>(row, group + ragged * kLanes, tail);
   LOGPJIT_UNROLL
   for (int t = 0; t < kTiles; ++t) {
     if (t != ragged) continue;
@@ -117,6 +118,52 @@ LOGPJIT_DEVICE void load_span(const AnyRow<T, kAligned>& row, i32 group,
   LOGPJIT_UNROLL
   for (int t = 0; t < kTiles; ++t) row.align(words[t], raw[t]);
   if constexpr (kVectorGroups < group_count(kVocab)) {
+    if (ragged >= 0) load_ragged<T, kVocab>(row.row, group, ragged, raw);
+  }
+}
+
+/// Loads the groups `group`, `group` + kLanes, ..., all in whole tiles.
+template <typename T, bool kAligned, int kTiles>
+LOGPJIT_DEVICE void load_whole(
+    const AnyRow<T, kAligned>& row, i32 group,
+    Word (&words)[kTiles][AnyRow<T, kAligned>::kWords]) {
+  LOGPJIT_UNROLL
+  for (int t = 0; t < kTiles; ++t) row.load(group + t * kLanes, words[t]);
+}
+
+/// The same near the row's end. Missing groups are masked: their maximum is
+/// -inf, and they add zeros. Returns which group holds columns that must be
+/// loaded one by one, at most one a lane, or -1.
+template <i64 kVocab, typename T, bool kAligned, int kTiles>
+LOGPJIT_DEVICE int load_cut(
+    const AnyRow<T, kAligned>& row, i32 group,
+    Word (&words)[kTiles][AnyRow<T, kAligned>::kWords]) {
+  constexpr i32 kVectorGroups = vector_groups<kAligned>(kVocab);
+  constexpr u32 kMasked = kMaskedPart<T>;
+  int ragged = -1;
+  LOGPJIT_UNROLL
+  for (int t = 0; t < kTiles; ++t) {
+    const i32 at = group + t * kLanes;
+    if (at < kVectorGroups) {
+      row.load(at, words[t]);
+    } else {
+      LOGPJIT_UNROLL
+      for (Word& word : words[t]) word = {kMasked, kMasked, kMasked, kMasked};
+      if (at < group_count(kVocab)) ragged = t;
+    }
+  }
+  return ragged;
+}
+
+/// The groups' own words, those of group `ragged` loaded now.
+template <i64 kVocab, typename T, bool kAligned, int kTiles>
+LOGPJIT_DEVICE void align_span(
+    const AnyRow<T, kAligned>& row, i32 group,
+    const Word (&words)[kTiles][AnyRow<T, kAligned>::kWords], int ragged,
+    Word (&raw)[kTiles][kGroupWords<T>]) {
+  LOGPJIT_UNROLL
+  for (int t = 0; t < kTiles; ++t) row.align(words[t], raw[t]);
+  if constexpr (vector_groups<kAligned>(kVocab) < group_count(kVocab)) {
     if (ragged >= 0) load_ragged<T, kVocab>(row.row, group, ragged, raw);
   }
 }

@@ -46,7 +46,7 @@ struct SplitSweep {
       Word raw[kSpan][kGroupWords<Logit>];
       load_span<Logit, kAligned, kVocab>(row, group,
                                          count < left ? count : left, raw);
-      take_span<kTerms, kSoftcap, kSpan == kTiles, GroupReader<Logit, 0>>(
+      take_span<kTerms, kSoftcap, kSpan == kTiles, Group<Logit>>(
           lane, raw, group, count < left ? count : left, scale);
     }
     return lane;

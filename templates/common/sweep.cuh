@@ -16,77 +16,53 @@ struct RowSweep {
   static constexpr int kBatch =
       kFlight < Totals::kHeld ? kFlight : Totals::kHeld;
   static constexpr int kSpan = span_tiles(kVocab);
-  using Walk = RowWalk<RowFold<kTerms>, kVocab, vector_groups<kAligned>(kVocab),
-                       kSpan, kBlock, kBatch>;
+  using Walk = SpanWalk<RowFold<kTerms>, kVocab,
+                        vector_groups<kAligned>(kVocab), kSpan, kBlock, kBatch>;
   /// Whether a lane is empty before every span.
   static constexpr bool kFirst = kSpan == segment_tiles(kVocab);
 
   const T* row;
   const RowScale& scale;
 
-  template <int kCount, typename Reader>
-  LOGPJIT_DEVICE void take(RowState& lane,
-                           const Word (&raw)[kCount][Reader::kWords], i32 group,
-                           int count) const {
-    take_span<kTerms, kSoftcap, kFirst, Reader>(lane, raw, group, count, scale);
-  }
-
-  /// The rows' whole tiles when its first element lies kOffset elements into
-  /// its word.
-  template <int kOffset>
-  struct Whole {
-    using Reader = GroupReader<T, kOffset>;
-    const RowSweep& sweep;
-
-    template <int kCount>
-    LOGPJIT_DEVICE void take_whole(i32 group, RowState (&lanes)[kBatch]) const {
-      const Reader reader{reinterpret_cast<const Word*>(sweep.row - kOffset)};
-      Word raw[kBatch][kCount][Reader::kWords];
+  /// One branch around the loads: what follows is the same code for all spans.
+  template <int kCount>
+  LOGPJIT_DEVICE void take(bool whole, i32 group,
+                           RowState (&lanes)[kBatch]) const {
+    using Row = AnyRow<T, kAligned>;
+    const Row from(row);
+    Word words[kBatch][kCount][Row::kWords];
+    int ragged[kBatch];
+    if (whole) {
       LOGPJIT_UNROLL
       for (int i = 0; i < kBatch; ++i) {
-        LOGPJIT_UNROLL
-        for (int t = 0; t < kCount; ++t) {
-          reader.load(group + i * kBlock + t * kLanes, raw[i][t]);
-        }
+        load_whole(from, group + i * kBlock, words[i]);
+        ragged[i] = -1;
       }
+    } else {
+      if (group >= group_count(kVocab)) return;
       LOGPJIT_UNROLL
       for (int i = 0; i < kBatch; ++i) {
-        sweep.take<kCount, Reader>(lanes[i], raw[i], group + i * kBlock,
-                                   kCount);
+        ragged[i] = load_cut<kVocab>(from, group + i * kBlock, words[i]);
       }
     }
-  };
-
-  template <int kCount>
-  LOGPJIT_DEVICE void take_cut(i32 group, RowState (&lanes)[1]) const {
-    const int count = existing_groups<kVocab, kCount>(group);
-    Word raw[kCount][kGroupWords<T>];
-    load_span<T, kAligned, kVocab>(AnyRow<T, kAligned>(row), group, count, raw);
-    take<kCount, GroupReader<T, 0>>(lanes[0], raw, group, count);
+    LOGPJIT_UNROLL
+    for (int i = 0; i < kBatch; ++i) {
+      const i32 first = group + i * kBlock;
+      Word raw[kCount][kGroupWords<T>];
+      align_span<kVocab>(from, first, words[i], ragged[i], raw);
+      take_span<kTerms, kSoftcap, kFirst, Group<T>>(lanes[i], raw, first,
+                                                    kCount, scale);
+    }
   }
 
   /// The whole row.
   LOGPJIT_DEVICE void take_row(const Totals& totals) const {
-    const Walk walk{totals};
-    if constexpr (Walk::kWholeSegments > 0) {
-      with_offset<T, kAligned>(row, [&]<int kOffset>() {
-        walk.take_whole_segments(Whole<kOffset>{*this});
-      });
-    }
-    walk.take_cut_segments(*this);
+    Walk{totals}.take_row(*this);
   }
 
   /// Segment `segment` alone; every thread its own lanes.
   LOGPJIT_DEVICE void take_segment(const Totals& totals, int segment) const {
-    const Walk walk{totals};
-    if (segment >= Walk::kWholeSegments) {
-      return walk.take_cut_apart(*this, segment);
-    }
-    if constexpr (Walk::kWholeSegments > 0) {
-      with_offset<T, kAligned>(row, [&]<int kOffset>() {
-        walk.take_whole_apart(Whole<kOffset>{*this}, segment);
-      });
-    }
+    Walk{totals}.take_segment(*this, segment, true);
   }
 };
 

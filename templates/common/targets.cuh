@@ -28,6 +28,7 @@ LOGPJIT_DEVICE bool any_live(const VectorArgument& ids, i64 ids_per_row,
   } else {
     u32* votes = shared_memory<u32>(0);
     bool mine = false;
+    LOGPJIT_NO_UNROLL
     for (i64 k = thread; k < ids_per_row; k += kBlock) {
       mine = mine || is_live<kVocab>(load_id<Id>(ids, at, k));
     }

@@ -99,4 +99,52 @@ struct RowWalk {
   }
 };
 
+/// The same walk with one body for all spans, so that a kernel compiles fast. A
+/// sweep offers
+///   take<kCount>(whole, group, lanes)  `kCount` groups of each of the lanes,
+///                                      kLanes apart; the first lane's first
+///                                      group is `group`. Unless `whole` they
+///                                      lie near the row's end, where groups
+///                                      may be missing
+template <typename Fold, i64 kVocab, i32 kVectorGroups, int kSpan, int kBlock,
+          int kBatch>
+struct SpanWalk {
+  static constexpr int kTiles = segment_tiles(kVocab);
+  static constexpr int kRest = kTiles % kSpan;
+  static constexpr i32 kWholeTiles = kVectorGroups / kLanes;
+
+  const LaneTotals<Fold, kBlock>& totals;
+
+  template <int kCount, typename Sweep, typename Lanes>
+  LOGPJIT_DEVICE void take_span(const Sweep& sweep, i32 tile, int first,
+                                Lanes& lanes) const {
+    const i32 group = tile * kLanes + first * kBlock + totals.thread;
+    sweep.template take<kCount>(tile + kCount <= kWholeTiles, group, lanes);
+  }
+
+  /// One segment, merged into the totals, or in their place when `fresh`.
+  template <typename Sweep>
+  LOGPJIT_DEVICE void take_segment(const Sweep& sweep, int segment,
+                                   bool fresh) const {
+    totals.template take<kBatch>(fresh, [&](int first, auto& lanes) {
+      const i32 tile = segment * kTiles;
+      LOGPJIT_NO_UNROLL
+      for (int at = 0; at + kSpan <= kTiles; at += kSpan) {
+        take_span<kSpan>(sweep, tile + at, first, lanes);
+      }
+      if constexpr (kRest != 0) {
+        take_span<kRest>(sweep, tile + kTiles - kRest, first, lanes);
+      }
+    });
+  }
+
+  template <typename Sweep>
+  LOGPJIT_DEVICE void take_row(const Sweep& sweep) const {
+    LOGPJIT_NO_UNROLL
+    for (int segment = 0; segment < segment_count(kVocab); ++segment) {
+      take_segment(sweep, segment, segment == 0);
+    }
+  }
+};
+
 }  // namespace logpjit::device

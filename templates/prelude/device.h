@@ -206,7 +206,7 @@ LOGPJIT_DEVICE int settled(int value) {
   asm volatile("" : "+r"(value));
   return value;
 }
-/// The same for a pointer into shared memory, which the compiler would compute
+/// The same for a pointer, which the compiler would compute
 /// anew at every use.
 template <typename T>
 LOGPJIT_DEVICE T* settled(T* pointer) {

@@ -152,6 +152,27 @@ TEST_F(Nvrtc13, DefaultKernelsHaveNoStackFrame) {
   }
 }
 
+/// A compile takes as long as the code that it makes is large; unlike the time,
+/// the size does not depend on what else the machine does.
+TEST_F(Nvrtc13, ForwardKernelsAreSmall) {
+  constexpr std::size_t kMostBytes = std::size_t{28} * 1024;
+  for (const DType dtype : {DType::kBf16, DType::kFp32}) {
+    for (const std::int64_t vocab : {75968, 151936, 151937}) {
+      for (const bool aligned : {true, false}) {
+        KernelSpec spec = spec_of("logp", dtype, vocab);
+        if (aligned && vocab % 8 != 0) continue;
+        spec.aligned = aligned;
+        for (const RowChoice& choice : default_choices(spec, gpu(9))) {
+          const cache::Image image =
+              compiler_->compile(source(spec, choice.config), "sm_90a");
+          SCOPED_TRACE(spec.text() + " " + choice.config.text());
+          EXPECT_LT(image.bytes.size(), kMostBytes);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(Nvrtc13, OlderAndNewerArchitectures) {
   for (const auto& [arch, major] :
        {std::pair{"sm_80", 8}, std::pair{"sm_100a", 10},
