@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 namespace logpjit::cache {
@@ -61,5 +60,9 @@ ForkSafeMutex::~ForkSafeMutex() {
 }
 
 std::uint64_t fork_generation() { return the_register().generation; }
+
+const std::atomic<std::uint64_t>& fork_counter() {
+  return the_register().generation;
+}
 
 }  // namespace logpjit::cache

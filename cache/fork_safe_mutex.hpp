@@ -1,6 +1,7 @@
 // A mutex that a forked child can still take.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -27,5 +28,7 @@ class ForkSafeMutex {
 /// Differs between a process and its forked children: what threads had begun
 /// in another generation, nobody will finish in this one.
 std::uint64_t fork_generation();
+/// Where it is counted, for those who ask at every launch.
+const std::atomic<std::uint64_t>& fork_counter();
 
 }  // namespace logpjit::cache

@@ -100,6 +100,19 @@ Built Engine::build(const KernelSpec& spec, const LaunchConfig& config,
   return {std::move(found.image), found.origin, std::move(key)};
 }
 
+namespace {
+
+std::int64_t most_rows(const RowShape& shape, const DeviceInfo& device) {
+  std::uint32_t blocks = INT32_MAX;
+  if (shape.persistent) {
+    const auto all = static_cast<std::uint32_t>(device.multiprocessors);
+    blocks = std::max(all / shape.launch.cluster, 1U) * shape.launch.cluster;
+  }
+  return blocks / shape.launch.grid;
+}
+
+}  // namespace
+
 Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
   const std::string target = device_->target();
   // First, since it checks the configuration.
@@ -109,13 +122,8 @@ Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
                   .config = choice.config,
                   .source = choice.source,
                   .shape = shape.launch,
+                  .most_rows = most_rows(shape, device_->info()),
                   .persistent = shape.persistent};
-  if (shape.persistent) {
-    variant.most_blocks =
-        static_cast<std::uint32_t>(device_->info().multiprocessors) /
-        shape.launch.cluster * shape.launch.cluster;
-    variant.most_blocks = std::max(variant.most_blocks, shape.launch.cluster);
-  }
   const auto load_built = [&] {
     variant.function =
         device_->load(*built.image, variant.shape.dynamic_shared_bytes);

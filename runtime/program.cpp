@@ -19,15 +19,14 @@ const Variant& Program::variant(std::int64_t rows) const {
 void Program::launch_bytes(std::int64_t rows, CUstream_st* stream,
                            const void* arguments, std::size_t bytes) const {
   const Variant& chosen = variant(rows);
-  LaunchShape shape = chosen.shape;
-  const std::int64_t most_rows = chosen.most_blocks / shape.grid;
-  if (rows > most_rows && !chosen.persistent) {
+  if (rows > chosen.most_rows && !chosen.persistent) {
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("{}: {} rows need more than 2^31 - 1 blocks; split "
                             "the call",
                             spec_.op(), rows));
   }
-  shape.grid *= static_cast<std::uint32_t>(std::min(rows, most_rows));
+  LaunchShape shape = chosen.shape;
+  shape.grid *= static_cast<std::uint32_t>(std::min(rows, chosen.most_rows));
   if (use_ != nullptr) use_->count(spec_, chosen.source, rows);
   device_.launch(*chosen.function, shape, stream, arguments, bytes);
 }

@@ -21,9 +21,9 @@ struct Variant {
   LaunchConfig config;
   ConfigSource source = ConfigSource::kDefault;
   LaunchShape shape;  ///< grid = blocks per row
-  /// Most blocks of a launch; they take rows in turn when there are more.
-  std::uint32_t most_blocks = INT32_MAX;
-  bool persistent = false;
+  /// Most rows that a launch has blocks for.
+  std::int64_t most_rows = INT32_MAX;
+  bool persistent = false;  ///< blocks take rows in turn when there are more
   std::shared_ptr<const Function> function{};
   std::shared_ptr<const cache::Image> image{};
   cache::Origin origin = cache::Origin::kCompiled;

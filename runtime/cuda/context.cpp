@@ -26,25 +26,19 @@ void PrimaryContext::push() const {
   driver_.check(result, "cuCtxPushCurrent");
 }
 
-CurrentContext::CurrentContext(const PrimaryContext& context)
-    : driver_(context.driver()) {
-  driver_.check_process();
-  CUctx_st* current = nullptr;
-  driver_.check(driver_.ctx_get_current(&current), "cuCtxGetCurrent");
-  if (current == context.get()) return;
-  context.push();
-  pushed_ = true;
-}
-
 CurrentContext::CurrentContext(const PrimaryContext& context, Afresh)
     : driver_(context.driver()) {
+  push(context);
+}
+
+void CurrentContext::push(const PrimaryContext& context) {
   context.push();
   pushed_ = true;
 }
 
-CurrentContext::~CurrentContext() {
+void CurrentContext::pop() const {
   CUctx_st* ignored = nullptr;
-  if (pushed_) driver_.ctx_pop_current(&ignored);
+  driver_.ctx_pop_current(&ignored);
 }
 
 }  // namespace logpjit::runtime::cuda

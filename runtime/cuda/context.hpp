@@ -38,16 +38,27 @@ class PrimaryContext {
 /// process forked after the driver was opened.
 class CurrentContext {
  public:
-  explicit CurrentContext(const PrimaryContext& context);
+  explicit CurrentContext(const PrimaryContext& context)
+      : driver_(context.driver()) {
+    driver_.check_process();
+    CUctx_st* current = nullptr;
+    driver_.check(driver_.ctx_get_current(&current), "cuCtxGetCurrent");
+    if (current != context.get()) push(context);
+  }
   /// Makes it current even where it seems to be: a thread may hold what was
   /// left of it before a reset.
   struct Afresh {};
   CurrentContext(const PrimaryContext& context, Afresh);
-  ~CurrentContext();
+  ~CurrentContext() {
+    if (pushed_) pop();
+  }
   CurrentContext(const CurrentContext&) = delete;
   CurrentContext& operator=(const CurrentContext&) = delete;
 
  private:
+  void push(const PrimaryContext& context);
+  void pop() const;
+
   const Driver& driver_;
   bool pushed_ = false;
 };

@@ -125,9 +125,13 @@ std::unique_ptr<Function> CudaDevice::load(const cache::Image& image,
 void CudaDevice::launch(const Function& function, const LaunchShape& shape,
                         CUstream_st* stream, const void* arguments,
                         std::size_t) {
-  LaunchAttribute cluster{};
-  cluster.id = kClusterDimension;
-  cluster.value.cluster = {shape.cluster, 1, 1};
+  // Set only where it is passed: clearing it would cost what a check costs.
+  LaunchAttribute cluster;
+  if (shape.cluster > 1) {
+    cluster = {};
+    cluster.id = kClusterDimension;
+    cluster.value.cluster = {shape.cluster, 1, 1};
+  }
   const LaunchConfiguration configuration{shape.grid,
                                           1,
                                           1,

@@ -29,7 +29,7 @@ Opened& opened() {
 
 }  // namespace
 
-Driver::Driver(const DynamicLibrary& library) {
+Driver::Driver(const DynamicLibrary& library) : forks_(cache::fork_counter()) {
 #define LOGPJIT_CUDA(name, symbol, arguments)                             \
   name = reinterpret_cast<CUresult(*) arguments>(library.find(#symbol));  \
   if (name == nullptr) {                                                  \
@@ -47,7 +47,7 @@ Driver::Driver(const DynamicLibrary& library) {
                             describe(result)));
   }
   check(driver_get_version(&version_), "cuDriverGetVersion");
-  generation_ = cache::fork_generation();
+  generation_ = forks_;
 }
 
 const Driver& Driver::open(const std::string& explicit_file,
@@ -68,8 +68,7 @@ const Driver& Driver::open(const std::string& explicit_file,
   return *driver;
 }
 
-void Driver::check_process() const {
-  if (generation_ == cache::fork_generation()) return;
+void Driver::refuse_process() {
   throw Error(ErrorCode::kUnavailable,
               "this process was forked after CUDA was initialised in its "
               "parent, and CUDA does not work in such a child: start it with "
@@ -85,8 +84,7 @@ std::string Driver::describe(CUresult result) const {
                      error_name != nullptr ? error_name : "?", result);
 }
 
-void Driver::check(CUresult result, const char* call) const {
-  if (result == kSuccess) return;
+void Driver::fail(CUresult result, const char* call) const {
   const std::string message =
       fmt::format("{} failed: {}", call, describe(result));
   if (result == kContextIsDestroyed) {

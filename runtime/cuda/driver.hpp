@@ -1,6 +1,7 @@
 // The CUDA driver as a table of functions, opened at run time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -33,10 +34,16 @@ class Driver {
 
   /// Throws Error{kDriver} unless `result` is success (ContextLost where that
   /// is why); `call` names what was called ("cuLibraryLoadData").
-  void check(CUresult result, const char* call) const;
+  void check(CUresult result, const char* call) const {
+    if (result != kSuccess) fail(result, call);
+  }
   /// Throws Error{kUnavailable} in a process forked after this was opened: CUDA
   /// does not work there, and some calls would hang.
-  void check_process() const;
+  void check_process() const {
+    if (forks_.load(std::memory_order_relaxed) != generation_) {
+      refuse_process();
+    }
+  }
   /// "invalid argument (CUDA_ERROR_INVALID_VALUE, 1)".
   std::string describe(CUresult result) const;
   /// CUDA version the driver supports: 13000 for 13.0.
@@ -44,8 +51,12 @@ class Driver {
 
  private:
   explicit Driver(const DynamicLibrary& library);
+  [[noreturn]] void fail(CUresult result, const char* call) const;
+  [[noreturn]] static void refuse_process();
+
   int version_ = 0;
-  std::uint64_t generation_ = 0;  // of fork
+  const std::atomic<std::uint64_t>& forks_;
+  std::uint64_t generation_ = 0;  ///< what `forks_` was
 };
 
 /// Whether a failed load says something of the image, rather than of the GPU or
