@@ -14,11 +14,12 @@ using runtime::RowSpace;
 
 constexpr std::string_view kOp = "backward";
 
-/// A statistic saved by the forward: fp32 per row, contiguous.
-const float* saved(DeviceId device, const Named& argument, bool wanted,
-                   RowSpace& space) {
-  if (!wanted) return nullptr;
-  return space.add_floats(device, argument);
+/// A value saved by the forward: fp32 per row, contiguous. Where it is not
+/// read it is an input all the same, which the gradient may not lie over.
+const float* saved(const Named& input, bool wanted, RowSpace& space) {
+  if (wanted) return space.read_floats(input);
+  if (input.tensor.given()) space.note_read(input);
+  return nullptr;
 }
 
 }  // namespace
@@ -28,8 +29,7 @@ namespace runtime {
 RowGradientCall check_row_gradient(std::string_view op, DeviceId device,
                                    const RowBackward& call) {
   check_matrix(op, device, {"logits", call.logits});
-  RowGradientCall made{.space =
-                           RowSpace(op, device, call.logits, call.row_index)};
+  RowGradientCall made(op, device, {"logits", call.logits}, call.row_index);
   RowSpace& space = made.space;
   KernelSpec& spec = made.spec;
   spec.pass = Pass::kBackward;
@@ -42,33 +42,24 @@ RowGradientCall check_row_gradient(std::string_view op, DeviceId device,
   device::RowGradientArguments& arguments = made.arguments;
   arguments.logits = call.logits.data;
   arguments.rows = space.rows_argument(space.add_matrix("logits", call.logits));
-  const IdsShape ids = check_ids(
-      op, device, call.ids, call.upstream.logp.given(), space, arguments.ids);
+  const IdsShape ids =
+      check_ids(op, call.ids, call.upstream.logp.given(), space, arguments.ids);
   spec.ids = ids.dtype;
   spec.many_ids = ids.per_row > 1;
   arguments.ids_per_row = ids.per_row;
-  check_transform(op, device, call.transform, space, spec, arguments.transform);
+  check_transform(op, call.transform, space, spec, arguments.transform);
   spec.terms =
-      check_upstream(op, device, call.upstream, ids, space, arguments.upstream);
-  arguments.max = saved(device, {"max", call.max}, true, space);
-  arguments.sum = saved(device, {"sum", call.sum}, true, space);
-  arguments.entropy = saved(device, {"entropy", call.entropy},
-                            has(spec.terms, Terms::kEntropy), space);
-  arguments.squares = saved(device, {"squares", call.squares},
-                            has(spec.terms, Terms::kSquares), space);
+      check_upstream(op, call.upstream, ids, space, arguments.upstream);
+  arguments.max = space.read_floats({"max", call.max});
+  arguments.sum = space.read_floats({"sum", call.sum});
+  arguments.entropy =
+      saved({"entropy", call.entropy}, has(spec.terms, Terms::kEntropy), space);
+  arguments.squares =
+      saved({"squares", call.squares}, has(spec.terms, Terms::kSquares), space);
   arguments.gradient = call.gradient.tensor.data;
-  arguments.gradient_rows = space.rows_argument(
-      check_gradient(op, device, call.gradient, call.logits,
-                     {{"ids", call.ids},
-                      {"max", call.max},
-                      {"sum", call.sum},
-                      {"entropy", call.entropy},
-                      {"squares", call.squares},
-                      {"upstream.logp", call.upstream.logp},
-                      {"upstream.entropy", call.upstream.entropy},
-                      {"upstream.lse", call.upstream.lse},
-                      {"upstream.squares", call.upstream.squares}},
-                     space));
+  arguments.gradient_rows = space.rows_argument(check_gradient(
+      op, device, "gradient", call.gradient, call.logits, space));
+  space.check_overlap();
   arguments.gradient_columns = call.logits.shape[call.logits.rank - 1];
   arguments.row_count = space.rows();
   spec.rows = space.map();
@@ -85,11 +76,10 @@ void run(const runtime::ProgramSource& source, const RowBackward& call,
   runtime::Device& device = source.device();
   const runtime::RowGradientCall made =
       runtime::check_row_gradient(kOp, device.info().id, call);
-  const std::int64_t chunk =
-      runtime::checked_chunk(kOp, source, made.spec, call.options);
+  runtime::check_chunk(kOp, call.options);
   runtime::validate_rows(kOp, device, call, made);
   if (copy != nullptr) copy->start({{"gradient", call.gradient.tensor}});
-  runtime::start(kOp, source, made.spec, call.options, chunk, made.space.rows(),
+  runtime::start(kOp, source, made.spec, call.options, made.space.rows(),
                  stream, made.arguments);
 }
 
@@ -97,6 +87,7 @@ void run(const runtime::ProgramSource& source, const RowBackward& call,
 
 void backward(Runtime& runtime, const RowBackward& call, CUstream_st* stream) {
   const runtime::ProgramSource source(runtime.engine());
+  if (!call.options.copy_strided) return run(source, call, nullptr, stream);
   runtime::CopiedLogits copy(kOp, runtime.engine(), call.options,
                              {{"logits", call.logits}}, call.vocab, stream);
   if (!copy.needed()) return run(source, call, nullptr, stream);

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <span>
 #include <vector>
@@ -14,31 +12,6 @@
 
 namespace logpjit::runtime {
 namespace {
-
-/// Addresses [begin, end) that a view touches.
-struct Extent {
-  std::int64_t begin;
-  std::int64_t end;
-};
-
-Extent extent_of(const TensorView& tensor) {
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-  for (int i = 0; i < tensor.rank; ++i) {
-    if (tensor.shape[i] == 0) return {0, 0};
-    const std::int64_t reach = (tensor.shape[i] - 1) * tensor.strides[i];
-    (reach < 0 ? low : high) += reach;
-  }
-  const auto base =
-      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data));
-  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
-  return {base + low * size, base + (high + 1) * size};
-}
-
-/// Below 0 when two extents overlap: both differences are.
-std::int64_t overlap(const Extent& x, const Extent& y) {
-  return (x.begin - y.end) & (y.begin - x.end);
-}
 
 std::string shape_text(const TensorView& tensor) {
   return fmt::format("[{}]",
@@ -59,7 +32,7 @@ void refuse(std::string_view op, std::string_view argument,
               fmt::format("{}: {}: {}", op, argument, what));
 }
 
-void check_tensor(std::string_view op, DeviceId device, const Named& argument) {
+void find_fault(std::string_view op, DeviceId device, const Named& argument) {
   const TensorView& tensor = argument.tensor;
   if (!tensor.given()) refuse(op, argument.name, "is required");
   if (tensor.rank > TensorView::kMaxRank) {
@@ -90,11 +63,8 @@ void check_tensor(std::string_view op, DeviceId device, const Named& argument) {
   }
 }
 
-void check_dtype(std::string_view op, const Named& argument,
-                 std::initializer_list<DType> allowed) {
-  if (std::ranges::find(allowed, argument.tensor.dtype) != allowed.end()) {
-    return;
-  }
+void refuse_dtype(std::string_view op, const Named& argument,
+                  std::initializer_list<DType> allowed) {
   std::vector<std::string_view> names;
   for (const DType dtype : allowed) names.push_back(name(dtype));
   refuse(op, argument.name,
@@ -115,7 +85,8 @@ void check_matrix_form(std::string_view op, DeviceId device,
   if (tensor.shape[tensor.rank - 1] == 0) refuse(op, argument.name, "V is 0");
 }
 
-void check_matrix(std::string_view op, DeviceId device, const Named& argument) {
+void find_matrix_fault(std::string_view op, DeviceId device,
+                       const Named& argument) {
   check_matrix_form(op, device, argument);
   const TensorView& tensor = argument.tensor;
   const int last = tensor.rank - 1;
@@ -149,40 +120,18 @@ void check_finite_positive(std::string_view op, std::string_view argument,
 
 void check_no_overlap(std::string_view op, std::initializer_list<Named> outputs,
                       std::initializer_list<Named> inputs) {
-  // Every extent once and no branch for a pair: this stands in the way of each
-  // launch.
-  constexpr std::size_t kMostTensors = 16;
-  std::array<Extent, kMostTensors> extents;
-  std::array<const Named*, kMostTensors> given;
-  std::size_t count = 0;
-  const auto add = [&](std::initializer_list<Named> tensors) {
-    for (const Named& named : tensors) {
-      if (!named.tensor.given()) continue;
-      if (count == kMostTensors) {
-        throw Error(ErrorCode::kInternal, "too many tensors to compare");
-      }
-      extents[count] = extent_of(named.tensor);
-      given[count++] = &named;
-    }
-  };
-  add(outputs);
-  const std::size_t written = count;
-  add(inputs);
-  std::int64_t any = 0;
-  for (std::size_t i = 0; i < written; ++i) {
-    for (std::size_t j = i + 1; j < count; ++j) {
-      any |= overlap(extents[i], extents[j]);
-    }
+  Footprint footprint;
+  for (const Named& output : outputs) {
+    if (!output.tensor.given()) continue;
+    const Extent bytes = extent_of(op, output);
+    footprint.write(output.name, bytes.begin, bytes.end);
   }
-  if (any >= 0) return;
-  for (std::size_t j = 0; j < count; ++j) {
-    for (std::size_t i = 0; i < std::min(j, written); ++i) {
-      if (overlap(extents[i], extents[j]) >= 0) continue;
-      const bool both = j < written;  // the later output is the one to blame
-      refuse(op, given[both ? j : i]->name,
-             fmt::format("overlaps {}", given[both ? i : j]->name));
-    }
+  for (const Named& input : inputs) {
+    if (!input.tensor.given()) continue;
+    const Extent bytes = extent_of(op, input);
+    footprint.read(input.name, bytes.begin, bytes.end);
   }
+  footprint.check(op);
 }
 
 bool is_aligned(const TensorView& matrix) {

@@ -28,6 +28,18 @@ constexpr TermOutput kTermOutputs[] = {
     {Terms::kNone, "max", &RowForward::max, DType::kFp32},
     {Terms::kNone, "sum", &RowForward::sum, DType::kFp32}};
 
+/// One counter for all rows.
+void check_counter(std::string_view op, DeviceId device, const Named& counter,
+                   RowSpace& space) {
+  if (!counter.tensor.given()) return;
+  runtime::check_tensor(op, device, counter);
+  runtime::check_dtype(op, counter, {DType::kInt64});
+  if (counter.tensor.rank != 1 || counter.tensor.shape[0] != 1) {
+    runtime::refuse(op, counter.name, "is not of shape [1]");
+  }
+  space.note_write(counter);
+}
+
 /// Terms of the outputs that are given, each checked.
 Terms check_outputs(std::string_view op, const RowForward& call,
                     DeviceId device, RowSpace& space, int id_dimensions) {
@@ -36,24 +48,14 @@ Terms check_outputs(std::string_view op, const RowForward& call,
   for (const TermOutput& output : kTermOutputs) {
     const Named named{output.name, call.*output.tensor};
     if (!named.tensor.given()) continue;
-    space.add_contiguous(device, named, output.dtype,
-                         output.term == Terms::kLogp ? id_dimensions : 0);
+    space.write_contiguous(named, output.dtype,
+                           output.term == Terms::kLogp ? id_dimensions : 0);
     terms = terms | output.term;
     any = true;
   }
   if (!any) runtime::refuse(op, "outputs", "none is given");
-  runtime::check_no_overlap(op,
-                            {{"logp", call.logp},
-                             {"entropy", call.entropy},
-                             {"lse", call.lse},
-                             {"squares", call.squares},
-                             {"argmax", call.argmax},
-                             {"max", call.max},
-                             {"sum", call.sum}},
-                            {{"logits", call.logits},
-                             {"ids", call.ids},
-                             {"row_index", call.row_index},
-                             {"temperatures", call.transform.temperatures}});
+  check_counter(op, device, {"out_of_range", call.out_of_range}, space);
+  space.check_overlap();
   // Statistics alone ride on the cheapest term.
   return terms == Terms::kNone ? Terms::kLse : terms;
 }
@@ -81,8 +83,7 @@ namespace runtime {
 RowValuesCall check_values(std::string_view op, DeviceId device,
                            const RowForward& call) {
   check_matrix(op, device, {"logits", call.logits});
-  RowValuesCall made{.space =
-                         RowSpace(op, device, call.logits, call.row_index)};
+  RowValuesCall made(op, device, {"logits", call.logits}, call.row_index);
   RowSpace& space = made.space;
   KernelSpec& spec = made.spec;
   spec.pass = Pass::kForward;
@@ -95,12 +96,11 @@ RowValuesCall check_values(std::string_view op, DeviceId device,
   arguments.rows = space.rows_argument(space.add_matrix("logits", call.logits));
   arguments.row_count = space.rows();
   arguments.ignore_id = call.ignore_id;
-  made.ids =
-      check_ids(op, device, call.ids, call.logp.given(), space, arguments.ids);
+  made.ids = check_ids(op, call.ids, call.logp.given(), space, arguments.ids);
   spec.ids = made.ids.dtype;
   spec.many_ids = made.ids.per_row > 1;
   arguments.ids_per_row = made.ids.per_row;
-  check_transform(op, device, call.transform, space, spec, arguments.transform);
+  check_transform(op, call.transform, space, spec, arguments.transform);
   spec.terms = check_outputs(op, call, device, space, made.ids.trailing);
   set_outputs(call, arguments);
   return made;
@@ -119,8 +119,7 @@ void run(const runtime::ProgramSource& source, const RowForward& call,
   runtime::RowValuesCall made =
       runtime::check_values(kOp, device.info().id, call);
   made.spec.rows = made.space.map();
-  const std::int64_t chunk =
-      runtime::checked_chunk(kOp, source, made.spec, call.options);
+  runtime::check_chunk(kOp, call.options);
   runtime::validate_rows(kOp, device, call, made);
   if (copy != nullptr) {
     copy->start({{"logp", call.logp},
@@ -131,7 +130,7 @@ void run(const runtime::ProgramSource& source, const RowForward& call,
                  {"max", call.max},
                  {"sum", call.sum}});
   }
-  runtime::start(kOp, source, made.spec, call.options, chunk, made.space.rows(),
+  runtime::start(kOp, source, made.spec, call.options, made.space.rows(),
                  stream, made.arguments);
 }
 
@@ -139,6 +138,7 @@ void run(const runtime::ProgramSource& source, const RowForward& call,
 
 void forward(Runtime& runtime, const RowForward& call, CUstream_st* stream) {
   const runtime::ProgramSource source(runtime.engine());
+  if (!call.options.copy_strided) return run(source, call, nullptr, stream);
   runtime::CopiedLogits copy(kOp, runtime.engine(), call.options,
                              {{"logits", call.logits}}, call.vocab, stream);
   if (!copy.needed()) return run(source, call, nullptr, stream);

@@ -5,15 +5,14 @@
 
 #include "logpjit/operations.hpp"
 #include "runtime/engine.hpp"
-#include "runtime/operations/row_space.hpp"
+#include "runtime/operations/checked_call.hpp"
 #include "runtime/operations/transform.hpp"
 
 namespace logpjit::runtime {
 
-struct RowValuesCall {
-  RowSpace space;
-  KernelSpec spec{};  ///< all but `rows`, which later tensors may change
-  device::RowStatisticsArguments arguments{};
+/// Of `spec` all but `rows`, which later tensors may change.
+struct RowValuesCall : CheckedCall<device::RowStatisticsArguments> {
+  using CheckedCall::CheckedCall;
   IdsShape ids{};
 };
 

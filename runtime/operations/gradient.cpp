@@ -8,13 +8,12 @@
 namespace logpjit::runtime {
 namespace {
 
-device::VectorArgument check_vector(std::string_view op, DeviceId device,
-                                    const Named& argument, int trailing,
-                                    std::int64_t items, RowSpace& space) {
-  check_tensor(op, device, argument);
-  check_dtype(op, argument, {DType::kFp32});
+device::VectorArgument check_vector(std::string_view op, const Named& argument,
+                                    int trailing, std::int64_t items,
+                                    RowSpace& space) {
   const TensorView& tensor = argument.tensor;
-  const RowStrides strides = space.add_vector(argument.name, tensor, trailing);
+  const RowStrides strides =
+      space.read_vector(argument, DType::kFp32, trailing);
   if (trailing == 0) return RowSpace::vector_argument(tensor, strides);
   if (tensor.shape[tensor.rank - 1] != items) {
     refuse(op, argument.name,
@@ -36,9 +35,9 @@ bool same_view(const TensorView& a, const TensorView& b) {
 
 }  // namespace
 
-Terms check_upstream(std::string_view op, DeviceId device,
-                     const Upstream& upstream, const IdsShape& ids,
-                     RowSpace& space, device::UpstreamArgument& argument) {
+Terms check_upstream(std::string_view op, const Upstream& upstream,
+                     const IdsShape& ids, RowSpace& space,
+                     device::UpstreamArgument& argument) {
   struct Row {
     Terms term;
     Named named;
@@ -63,8 +62,7 @@ Terms check_upstream(std::string_view op, DeviceId device,
   Terms terms = Terms::kNone;
   for (const Row& row : rows) {
     if (!row.named.tensor.given()) continue;
-    row.vector =
-        check_vector(op, device, row.named, row.trailing, ids.per_row, space);
+    row.vector = check_vector(op, row.named, row.trailing, ids.per_row, space);
     terms = terms | row.term;
   }
   if (terms == Terms::kNone) refuse(op, "upstream", "none is given");
@@ -72,32 +70,31 @@ Terms check_upstream(std::string_view op, DeviceId device,
 }
 
 RowStrides check_gradient(std::string_view op, DeviceId device,
-                          const Gradient& gradient, const TensorView& logits,
-                          std::initializer_list<Named> inputs,
-                          RowSpace& space) {
-  const Named named{"gradient", gradient.tensor};
+                          std::string_view name, const Gradient& gradient,
+                          const TensorView& logits, RowSpace& space) {
+  const Named named{name, gradient.tensor};
   check_matrix(op, device, named);
   check_dtype(op, named, {logits.dtype});
   const TensorView& tensor = gradient.tensor;
   if (tensor.shape[tensor.rank - 1] != logits.shape[logits.rank - 1]) {
-    refuse(op, "gradient",
+    refuse(op, name,
            fmt::format("row length {} is not the logits' {}",
                        tensor.shape[tensor.rank - 1],
                        logits.shape[logits.rank - 1]));
   }
-  const RowStrides strides = space.add_matrix("gradient", tensor);
+  const RowStrides strides = space.add_matrix(name, tensor);
   if (gradient.in_place) {
     if (!same_view(tensor, logits)) {
-      refuse(op, "gradient",
+      refuse(op, name,
              "in_place needs the logits' own pointer, shape and strides");
     }
     if (gradient.accumulate) {
-      refuse(op, "gradient", "accumulate and in_place exclude each other");
+      refuse(op, name, "accumulate and in_place exclude each other");
     }
+    space.note_write_in_place(named);
   } else {
-    check_no_overlap(op, {named}, {{"logits", logits}});
+    space.note_write(named);
   }
-  check_no_overlap(op, {named}, inputs);
   return strides;
 }
 

@@ -2,35 +2,30 @@
 // buffer.
 #pragma once
 
-#include <initializer_list>
 #include <string_view>
 
 #include "logpjit/kernel_spec.hpp"
 #include "logpjit/operations.hpp"
 #include "runtime/operations/check.hpp"
-#include "runtime/operations/row_space.hpp"
+#include "runtime/operations/checked_call.hpp"
 #include "runtime/operations/transform.hpp"
 
 namespace logpjit::runtime {
 
 /// Terms whose upstream gradient is given, each checked; fills `argument`.
-Terms check_upstream(std::string_view op, DeviceId device,
-                     const Upstream& upstream, const IdsShape& ids,
-                     RowSpace& space, device::UpstreamArgument& argument);
+Terms check_upstream(std::string_view op, const Upstream& upstream,
+                     const IdsShape& ids, RowSpace& space,
+                     device::UpstreamArgument& argument);
 
-/// The gradient buffer against the logits: dtype, shape, overlap.
-/// `inputs` are the call's other tensors.
+/// The gradient buffer against the logits: dtype and shape. In place it is
+/// those that `space` was made of.
 RowStrides check_gradient(std::string_view op, DeviceId device,
-                          const Gradient& gradient, const TensorView& logits,
-                          std::initializer_list<Named> inputs, RowSpace& space);
+                          std::string_view name, const Gradient& gradient,
+                          const TensorView& logits, RowSpace& space);
 
 /// A checked backward call, for `backward` itself and for ranks that hold some
 /// of the columns.
-struct RowGradientCall {
-  RowSpace space;
-  KernelSpec spec{};
-  device::RowGradientArguments arguments{};
-};
+using RowGradientCall = CheckedCall<device::RowGradientArguments>;
 
 /// Throws Error{kInvalidArgument} naming the member that is wrong.
 RowGradientCall check_row_gradient(std::string_view op, DeviceId device,

@@ -1,8 +1,6 @@
 // KL divergences: student and teacher to sides A and B, checks, launch.
 #include "runtime/operations/kl.hpp"
 
-#include <initializer_list>
-
 #include "runtime/engine.hpp"
 #include "runtime/operations/check.hpp"
 #include "runtime/operations/check_ids.hpp"
@@ -24,6 +22,7 @@ struct Side {
   const Transform& transform;
   Named max;
   Named sum;
+  std::string_view gradient_name{};
   const Gradient* gradient = nullptr;
 };
 
@@ -46,43 +45,40 @@ Sides sides_of(const Call& call) {
                .max = {"teacher_max", call.teacher_max},
                .sum = {"teacher_sum", call.teacher_sum}};
   if constexpr (requires { call.student_gradient; }) {
+    student.gradient_name = "student_gradient";
     student.gradient = &call.student_gradient;
+    teacher.gradient_name = "teacher_gradient";
     teacher.gradient = &call.teacher_gradient;
   }
   if (call.inputs.direction == KlDirection::kForward) return {teacher, student};
   return {student, teacher};
 }
 
-struct CheckedInputs {
-  RowSpace space;
-  KernelSpec spec{};
-  device::SideArgument a{};
-  device::SideArgument b{};
-};
-
-device::SideArgument check_side(std::string_view op, DeviceId device,
-                                const Side& side, RowSpace& space,
-                                KernelSpec& spec) {
-  device::SideArgument argument{};
+/// Sets `argument` and says in `spec` what the kernel needs for it.
+void check_side(std::string_view op, const Side& side, RowSpace& space,
+                KernelSpec& spec, device::SideArgument& argument) {
   argument.logits = side.logits.data;
   argument.rows = space.rows_argument(space.add_matrix(side.name, side.logits));
   KernelSpec needs;
-  runtime::check_transform(op, device, side.transform, space, needs,
+  runtime::check_transform(op, side.transform, space, needs,
                            argument.transform);
   spec.temperature = spec.temperature || needs.temperature;
   spec.softcap = spec.softcap || needs.softcap;
   spec.aligned = spec.aligned && runtime::is_aligned(side.logits);
-  return argument;
 }
 
-CheckedInputs check_inputs(std::string_view op, DeviceId device,
-                           const KlInputs& inputs, const Sides& sides) {
+void check_matrices(std::string_view op, DeviceId device, const Sides& sides) {
   for (const Side* side : {&sides.a, &sides.b}) {
     runtime::check_matrix(op, device, {side->name, side->logits});
   }
-  CheckedInputs made{
-      .space = RowSpace(op, device, inputs.student, inputs.row_index)};
-  KernelSpec& spec = made.spec;
+}
+
+/// What both passes take of their inputs; fills the members of `arguments`.
+template <typename Arguments>
+void check_inputs(std::string_view op, const KlInputs& inputs,
+                  const Sides& sides, RowSpace& space, KernelSpec& spec,
+                  Arguments& arguments) {
+  space.note_read({"teacher", inputs.teacher});
   spec.terms = Terms::kKl;
   spec.logits = sides.a.logits.dtype;
   spec.other = sides.b.logits.dtype;
@@ -91,9 +87,8 @@ CheckedInputs check_inputs(std::string_view op, DeviceId device,
     runtime::refuse(op, "teacher",
                     "has another row length than the student; give vocab");
   }
-  made.a = check_side(op, device, sides.a, made.space, spec);
-  made.b = check_side(op, device, sides.b, made.space, spec);
-  return made;
+  check_side(op, sides.a, space, spec, arguments.a);
+  check_side(op, sides.b, space, spec, arguments.b);
 }
 
 /// A call with its strided inputs as the copies that it asks for.
@@ -103,6 +98,7 @@ void with_copies(std::string_view op, Runtime& runtime, const Call& call,
                  void (*run)(const runtime::ProgramSource&, const Call&,
                              runtime::CopiedLogits*, CUstream_st*)) {
   const runtime::ProgramSource source(runtime.engine());
+  if (!call.options.copy_strided) return run(source, call, nullptr, stream);
   runtime::CopiedLogits copy(
       op, runtime.engine(), call.options,
       {{"student", call.inputs.student}, {"teacher", call.inputs.teacher}},
@@ -121,10 +117,8 @@ void validate_index(std::string_view op, runtime::Device& device,
   runtime::check_range(op, device, {"row_index", inputs.row_index}, limit, 0);
 }
 
-float* optional_floats(DeviceId device, const Named& argument,
-                       RowSpace& space) {
-  if (!argument.tensor.given()) return nullptr;
-  return space.add_floats(device, argument);
+float* optional_floats(const Named& output, RowSpace& space) {
+  return output.tensor.given() ? space.write_floats(output) : nullptr;
 }
 
 struct GradientBuffer {
@@ -134,18 +128,18 @@ struct GradientBuffer {
 };
 
 GradientBuffer check_buffer(std::string_view op, DeviceId device,
-                            const Side& side,
-                            std::initializer_list<Named> inputs,
-                            CheckedInputs& made) {
+                            const Side& side, RowSpace& space,
+                            KernelSpec& spec) {
   const TensorView& tensor = side.gradient->tensor;
   if (!tensor.given()) return {};
   if (side.gradient->in_place) {
-    runtime::refuse(op, side.name, "a gradient of KL cannot be in place");
+    runtime::refuse(op, side.gradient_name,
+                    "a gradient of KL cannot be in place");
   }
   const runtime::RowStrides strides = runtime::check_gradient(
-      op, device, *side.gradient, side.logits, inputs, made.space);
-  made.spec.aligned = made.spec.aligned && runtime::is_aligned(tensor);
-  return {tensor.data, made.space.rows_argument(strides),
+      op, device, side.gradient_name, *side.gradient, side.logits, space);
+  spec.aligned = spec.aligned && runtime::is_aligned(tensor);
+  return {tensor.data, space.rows_argument(strides),
           side.logits.shape[side.logits.rank - 1]};
 }
 
@@ -156,20 +150,18 @@ namespace runtime {
 KlValuesCall check_kl_values(std::string_view op, DeviceId device,
                              const KlForward& call) {
   const Sides sides = sides_of(call);
-  CheckedInputs inputs = check_inputs(op, device, call.inputs, sides);
-  KlValuesCall made{.space = inputs.space, .spec = inputs.spec};
+  check_matrices(op, device, sides);
+  KlValuesCall made(op, device, {"student", call.inputs.student},
+                    call.inputs.row_index);
   RowSpace& space = made.space;
   device::KlStatisticsArguments& arguments = made.arguments;
-  arguments.a = inputs.a;
-  arguments.b = inputs.b;
-  arguments.kl = space.add_floats(device, {"kl", call.kl});
-  arguments.max_a = optional_floats(device, sides.a.max, space);
-  arguments.sum_a = optional_floats(device, sides.a.sum, space);
-  arguments.max_b = optional_floats(device, sides.b.max, space);
-  arguments.sum_b = optional_floats(device, sides.b.sum, space);
-  check_no_overlap(
-      op, {{"kl", call.kl}, sides.a.max, sides.a.sum, sides.b.max, sides.b.sum},
-      {{"student", call.inputs.student}, {"teacher", call.inputs.teacher}});
+  check_inputs(op, call.inputs, sides, space, made.spec, arguments);
+  arguments.kl = space.write_floats({"kl", call.kl});
+  arguments.max_a = optional_floats(sides.a.max, space);
+  arguments.sum_a = optional_floats(sides.a.sum, space);
+  arguments.max_b = optional_floats(sides.b.max, space);
+  arguments.sum_b = optional_floats(sides.b.sum, space);
+  space.check_overlap();
   arguments.row_count = space.rows();
   made.spec.rows = space.map();
   return made;
@@ -185,15 +177,14 @@ void run_forward(const runtime::ProgramSource& source, const KlForward& call,
   const Sides sides = sides_of(call);
   runtime::KlValuesCall made =
       runtime::check_kl_values(kOp, source.device().info().id, call);
-  const std::int64_t chunk =
-      runtime::checked_chunk(kOp, source, made.spec, call.options);
+  runtime::check_chunk(kOp, call.options);
   validate_index(kOp, source.device(), call.inputs, call.options,
                  made.arguments.a.rows.limit);
   if (copy != nullptr) {
     copy->start(
         {{"kl", call.kl}, sides.a.max, sides.a.sum, sides.b.max, sides.b.sum});
   }
-  runtime::start(kOp, source, made.spec, call.options, chunk, made.space.rows(),
+  runtime::start(kOp, source, made.spec, call.options, made.space.rows(),
                  stream, made.arguments);
 }
 
@@ -214,58 +205,63 @@ void choose_gradients(std::string_view op, const Sides& sides,
       accumulate_a || accumulate_b ? GradStore::kAccumulate : GradStore::kWrite;
 }
 
-void run_backward(const runtime::ProgramSource& source, const KlBackward& call,
-                  runtime::CopiedLogits* copy, CUstream_st* stream) {
-  constexpr std::string_view kOp = "kl_backward";
-  const DeviceId device = source.device().info().id;
-  const Sides sides = sides_of(call);
-  CheckedInputs made = check_inputs(kOp, device, call.inputs, sides);
-  RowSpace& space = made.space;
-  device::KlGradientArguments arguments{};
-  arguments.a = made.a;
-  arguments.b = made.b;
-  arguments.kl = space.add_floats(device, {"kl", call.kl});
-  arguments.max_a = space.add_floats(device, sides.a.max);
-  arguments.sum_a = space.add_floats(device, sides.a.sum);
-  arguments.max_b = space.add_floats(device, sides.b.max);
-  arguments.sum_b = space.add_floats(device, sides.b.sum);
-  const Named upstream{"upstream", call.upstream};
-  runtime::check_tensor(kOp, device, upstream);
-  runtime::check_dtype(kOp, upstream, {DType::kFp32});
-  arguments.upstream = RowSpace::vector_argument(
-      call.upstream, space.add_vector("upstream", call.upstream, 0));
+using KlGradientCall = runtime::CheckedCall<device::KlGradientArguments>;
 
-  const std::initializer_list<Named> inputs{{"student", call.inputs.student},
-                                            {"teacher", call.inputs.teacher},
-                                            {"kl", call.kl},
-                                            {"upstream", call.upstream}};
-  const GradientBuffer a = check_buffer(kOp, device, sides.a, inputs, made);
-  const GradientBuffer b = check_buffer(kOp, device, sides.b, inputs, made);
-  runtime::check_no_overlap(
-      kOp,
-      {{"student_gradient", call.student_gradient.tensor},
-       {"teacher_gradient", call.teacher_gradient.tensor}},
-      {});
-  choose_gradients(kOp, sides, made.spec);
-  made.spec.pass = Pass::kBackward;
+void check_gradients(std::string_view op, DeviceId device, const Sides& sides,
+                     KlGradientCall& made) {
+  device::KlGradientArguments& arguments = made.arguments;
+  const GradientBuffer a =
+      check_buffer(op, device, sides.a, made.space, made.spec);
+  const GradientBuffer b =
+      check_buffer(op, device, sides.b, made.space, made.spec);
+  made.space.check_overlap();
+  choose_gradients(op, sides, made.spec);
   arguments.gradient_a = a.data;
   arguments.gradient_a_rows = a.rows;
   arguments.gradient_a_columns = a.columns;
   arguments.gradient_b = b.data;
   arguments.gradient_b_rows = b.rows;
   arguments.gradient_b_columns = b.columns;
+}
+
+KlGradientCall check_kl_gradient(std::string_view op, DeviceId device,
+                                 const KlBackward& call, const Sides& sides) {
+  check_matrices(op, device, sides);
+  KlGradientCall made(op, device, {"student", call.inputs.student},
+                      call.inputs.row_index);
+  RowSpace& space = made.space;
+  device::KlGradientArguments& arguments = made.arguments;
+  check_inputs(op, call.inputs, sides, space, made.spec, arguments);
+  arguments.kl = space.read_floats({"kl", call.kl});
+  arguments.max_a = space.read_floats(sides.a.max);
+  arguments.sum_a = space.read_floats(sides.a.sum);
+  arguments.max_b = space.read_floats(sides.b.max);
+  arguments.sum_b = space.read_floats(sides.b.sum);
+  const Named upstream{"upstream", call.upstream};
+  arguments.upstream = RowSpace::vector_argument(
+      call.upstream, space.read_vector(upstream, DType::kFp32));
+  check_gradients(op, device, sides, made);
+  made.spec.pass = Pass::kBackward;
   arguments.row_count = space.rows();
   made.spec.rows = space.map();
-  const std::int64_t chunk =
-      runtime::checked_chunk(kOp, source, made.spec, call.options);
+  return made;
+}
+
+void run_backward(const runtime::ProgramSource& source, const KlBackward& call,
+                  runtime::CopiedLogits* copy, CUstream_st* stream) {
+  constexpr std::string_view kOp = "kl_backward";
+  const Sides sides = sides_of(call);
+  const KlGradientCall made =
+      check_kl_gradient(kOp, source.device().info().id, call, sides);
+  runtime::check_chunk(kOp, call.options);
   validate_index(kOp, source.device(), call.inputs, call.options,
-                 made.a.rows.limit);
+                 made.arguments.a.rows.limit);
   if (copy != nullptr) {
     copy->start({{"student_gradient", call.student_gradient.tensor},
                  {"teacher_gradient", call.teacher_gradient.tensor}});
   }
-  runtime::start(kOp, source, made.spec, call.options, chunk, space.rows(),
-                 stream, arguments);
+  runtime::start(kOp, source, made.spec, call.options, made.space.rows(),
+                 stream, made.arguments);
 }
 
 }  // namespace

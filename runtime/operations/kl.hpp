@@ -5,15 +5,11 @@
 #include <string_view>
 
 #include "logpjit/operations.hpp"
-#include "runtime/operations/row_space.hpp"
+#include "runtime/operations/checked_call.hpp"
 
 namespace logpjit::runtime {
 
-struct KlValuesCall {
-  RowSpace space;
-  KernelSpec spec{};
-  device::KlStatisticsArguments arguments{};
-};
+using KlValuesCall = CheckedCall<device::KlStatisticsArguments>;
 
 /// Throws Error{kInvalidArgument} naming the member that is wrong.
 KlValuesCall check_kl_values(std::string_view op, DeviceId device,

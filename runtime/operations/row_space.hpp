@@ -9,6 +9,7 @@
 #include "logpjit/kernel_spec.hpp"
 #include "logpjit/tensor.hpp"
 #include "runtime/operations/check.hpp"
+#include "runtime/operations/footprint.hpp"
 #include "templates/common/arguments.cuh"
 
 namespace logpjit::runtime {
@@ -22,8 +23,8 @@ struct RowStrides {
 /// The rows of a call as [outer, inner]; plain rows are [1, N].
 class RowSpace {
  public:
-  /// Rows of `logits`, [N, V] or [B, S, V], for the call named `op`.
-  RowSpace(std::string_view op, DeviceId device, const TensorView& logits,
+  /// Rows of `logits`, a checked matrix that the call named `op` reads.
+  RowSpace(std::string_view op, DeviceId device, const Named& logits,
            const TensorView& row_index);
 
   std::int64_t rows() const { return rows_; }
@@ -36,19 +37,59 @@ class RowSpace {
   RowStrides add_vector(std::string_view name, const TensorView& tensor,
                         int trailing);
 
-  /// A contiguous tensor of `dtype`, checked and added; its data.
-  void* add_contiguous(DeviceId device, const Named& argument, DType dtype,
-                       int trailing = 0) {
-    if (trailing != 0 ||
-        !is_plain_vector(argument.tensor, dtype, rows_, device)) {
-      check_and_add(device, argument, dtype, trailing);
+  /// A contiguous tensor of `dtype` that the call reads or writes, checked and
+  /// added; its data.
+  const void* read_contiguous(const Named& input, DType dtype) {
+    if (is_plain(input.tensor, dtype)) {
+      footprint_.read(input.name, begin_of(input), end_of_plain(input));
+    } else {
+      check_contiguous_vector(input, dtype, 0);
+      note_read(input);
     }
-    return argument.tensor.data;
+    return input.tensor.data;
+  }
+  void* write_contiguous(const Named& output, DType dtype, int trailing = 0) {
+    if (trailing == 0 && is_plain(output.tensor, dtype)) {
+      footprint_.write(output.name, begin_of(output), end_of_plain(output));
+    } else {
+      check_contiguous_vector(output, dtype, trailing);
+      note_write(output);
+    }
+    return output.tensor.data;
+  }
+  /// Numbers that the call reads, of any strides, with `trailing` further
+  /// dimensions.
+  RowStrides read_vector(const Named& input, DType dtype, int trailing = 0) {
+    if (trailing == 0 && is_plain(input.tensor, dtype)) {
+      footprint_.read(input.name, begin_of(input), end_of_plain(input));
+      return {.outer = inner_, .inner = 1};
+    }
+    return check_vector(input, dtype, trailing);
   }
   /// The same of fp32, one number a row.
-  float* add_floats(DeviceId device, const Named& argument) {
-    return static_cast<float*>(add_contiguous(device, argument, DType::kFp32));
+  const float* read_floats(const Named& input) {
+    return static_cast<const float*>(read_contiguous(input, DType::kFp32));
   }
+  float* write_floats(const Named& output) {
+    return static_cast<float*>(write_contiguous(output, DType::kFp32));
+  }
+
+  /// What else the call reads and writes, checked; and whether outputs keep
+  /// clear of all that was noted.
+  void note_read(const Named& input) {
+    const Extent bytes = extent_of(op_, input);
+    footprint_.read(input.name, bytes.begin, bytes.end);
+  }
+  void note_write(const Named& output) {
+    const Extent bytes = extent_of(op_, output);
+    footprint_.write(output.name, bytes.begin, bytes.end);
+  }
+  /// The same for a tensor that lies exactly over the first one read.
+  void note_write_in_place(const Named& output) {
+    footprint_.take_first_read();
+    note_write(output);
+  }
+  void check_overlap() const { footprint_.check(op_); }
 
   /// Whether the tensor has the call's leading dimensions and no more.
   bool is_vector(const TensorView& tensor) const;
@@ -74,17 +115,30 @@ class RowSpace {
   }
 
  private:
-  void check_and_add(DeviceId device, const Named& argument, DType dtype,
-                     int trailing);
+  static std::uintptr_t begin_of(const Named& argument) {
+    return reinterpret_cast<std::uintptr_t>(argument.tensor.data);
+  }
+  std::uintptr_t end_of_plain(const Named& argument) const {
+    return begin_of(argument) +
+           static_cast<std::uintptr_t>(rows_) * size_of(argument.tensor.dtype);
+  }
+  bool is_plain(const TensorView& tensor, DType dtype) const {
+    return is_plain_vector(tensor, dtype, rows_, device_);
+  }
+  void check_contiguous_vector(const Named& argument, DType dtype,
+                               int trailing);
+  RowStrides check_vector(const Named& input, DType dtype, int trailing);
   RowStrides add(const TensorView& tensor, bool flat);
 
   std::string_view op_;
+  DeviceId device_;
   std::int64_t outer_ = 1;  ///< of the storage: B
   std::int64_t inner_ = 0;  ///< of the storage: S, or N
   std::int64_t rows_ = 0;   ///< of the call
   const long long* index_ = nullptr;
   bool outer_is_batch_ = false;  ///< logits are [B, S, V]
   bool one_stride_ = true;
+  Footprint footprint_;
 };
 
 }  // namespace logpjit::runtime

@@ -12,12 +12,8 @@
 namespace logpjit::runtime {
 
 /// Checks what of `options` is for the launch alone.
-inline std::int64_t checked_chunk(std::string_view op,
-                                  const ProgramSource& source,
-                                  const KernelSpec& spec,
-                                  const CallOptions& options) {
-  return rows_per_chunk(op, source.device().info().id.kind, spec.vocab,
-                        options.chunk_rows);
+inline void check_chunk(std::string_view op, const CallOptions& options) {
+  if (options.chunk_rows) check_rows_of_chunk(op, *options.chunk_rows);
 }
 
 /// Starts the kernel of `spec` for `rows` rows; the fallback where it is asked
@@ -25,8 +21,7 @@ inline std::int64_t checked_chunk(std::string_view op,
 template <typename Arguments>
 void start(std::string_view op, const ProgramSource& source,
            const KernelSpec& spec, const CallOptions& options,
-           std::int64_t chunk, std::int64_t rows, CUstream_st* stream,
-           const Arguments& arguments) {
+           std::int64_t rows, CUstream_st* stream, const Arguments& arguments) {
   const Program* held = source.held(op, spec, options);
   if (rows == 0) return;
   if (held != nullptr) return held->launch(rows, stream, arguments);
@@ -36,6 +31,8 @@ void start(std::string_view op, const ProgramSource& source,
       return program->launch(rows, stream, arguments);
     }
   }
+  const std::int64_t chunk = rows_per_chunk(engine.device().info().id.kind,
+                                            spec.vocab, options.chunk_rows);
   engine.fallback().launch(spec, arguments, rows, chunk, stream);
   engine.count_fallback();
 }

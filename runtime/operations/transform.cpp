@@ -21,16 +21,16 @@ std::int64_t check_vocab(std::string_view op, const TensorView& logits,
   return vocab;
 }
 
-IdsShape check_ids(std::string_view op, DeviceId device, const TensorView& ids,
-                   bool wanted, RowSpace& space,
-                   device::VectorArgument& argument) {
+IdsShape check_ids(std::string_view op, const TensorView& ids, bool wanted,
+                   RowSpace& space, device::VectorArgument& argument) {
   IdsShape shape;
   if (!wanted && !ids.given()) return shape;
-  check_tensor(op, device, {"ids", ids});
-  check_dtype(op, {"ids", ids}, {DType::kInt32, DType::kInt64});
+  const Named named{"ids", ids};
+  if (ids.given()) check_dtype(op, named, {DType::kInt32, DType::kInt64});
   shape.dtype = ids.dtype;
   shape.trailing = space.is_vector(ids) ? 0 : 1;
-  const RowStrides strides = space.add_vector("ids", ids, shape.trailing);
+  const RowStrides strides =
+      space.read_vector(named, ids.dtype, shape.trailing);
   std::int64_t item_stride = 0;
   if (shape.trailing == 1) {
     shape.per_row = ids.shape[ids.rank - 1];
@@ -45,21 +45,17 @@ IdsShape check_ids(std::string_view op, DeviceId device, const TensorView& ids,
   return shape;
 }
 
-void check_transform(std::string_view op, DeviceId device,
-                     const Transform& transform, RowSpace& space,
-                     KernelSpec& spec, device::TransformArgument& argument) {
+void check_transform(std::string_view op, const Transform& transform,
+                     RowSpace& space, KernelSpec& spec,
+                     device::TransformArgument& argument) {
   check_finite_positive(op, "temperature",
                         static_cast<double>(transform.temperature));
   argument.temperature = transform.temperature;
   spec.temperature = transform.temperature != 1.0f;
   if (transform.temperatures.given()) {
     const Named named{"temperatures", transform.temperatures};
-    check_tensor(op, device, named);
-    check_dtype(op, named, {DType::kFp32});
-    const RowStrides strides =
-        space.add_vector(named.name, transform.temperatures, 0);
-    argument.temperatures =
-        RowSpace::vector_argument(transform.temperatures, strides);
+    argument.temperatures = RowSpace::vector_argument(
+        transform.temperatures, space.read_vector(named, DType::kFp32));
     spec.temperature = true;
   }
   if (!std::isfinite(transform.softcap) || transform.softcap < 0) {

@@ -25,13 +25,12 @@ inline constexpr std::int64_t kMostIds = 512;
 /// Ids [N], [N, K], [B, S] or [B, S, K]. Not given: nothing, unless `wanted`.
 /// Sets `argument`; as does the next one: a launch waits for no copy of what
 /// was just written.
-IdsShape check_ids(std::string_view op, DeviceId device, const TensorView& ids,
-                   bool wanted, RowSpace& space,
-                   device::VectorArgument& argument);
+IdsShape check_ids(std::string_view op, const TensorView& ids, bool wanted,
+                   RowSpace& space, device::VectorArgument& argument);
 
 /// Also says in `spec` which parts of the transform the kernel needs.
-void check_transform(std::string_view op, DeviceId device,
-                     const Transform& transform, RowSpace& space,
-                     KernelSpec& spec, device::TransformArgument& argument);
+void check_transform(std::string_view op, const Transform& transform,
+                     RowSpace& space, KernelSpec& spec,
+                     device::TransformArgument& argument);
 
 }  // namespace logpjit::runtime

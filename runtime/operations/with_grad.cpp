@@ -38,6 +38,9 @@ void run_apart(Runtime& runtime, const RowWithGrad& call, CUstream_st* stream) {
 }
 
 struct FusedCall {
+  explicit FusedCall(DeviceId device, const RowForward& call)
+      : values(runtime::check_values(kOp, device, call)) {}
+
   runtime::RowValuesCall values;
   device::RowFusedArguments arguments{};
   bool alike = false;  ///< logits and gradient rows start alike
@@ -47,18 +50,14 @@ FusedCall check(DeviceId device, const RowWithGrad& call) {
   if (!call.values.max.given() || !call.values.sum.given()) {
     runtime::refuse(kOp, "values", "max and sum must be given");
   }
-  FusedCall fused{.values = runtime::check_values(kOp, device, call.values)};
+  FusedCall fused(device, call.values);
   runtime::RowValuesCall& made = fused.values;
   device::RowFusedArguments& arguments = fused.arguments;
-  const Terms wanted = runtime::check_upstream(
-      kOp, device, call.upstream, made.ids, made.space, arguments.upstream);
-  arguments.gradient_rows = made.space.rows_argument(
-      runtime::check_gradient(kOp, device, call.gradient, call.values.logits,
-                              {{"ids", call.values.ids},
-                               {"logp", call.values.logp},
-                               {"max", call.values.max},
-                               {"sum", call.values.sum}},
-                              made.space));
+  const Terms wanted = runtime::check_upstream(kOp, call.upstream, made.ids,
+                                               made.space, arguments.upstream);
+  arguments.gradient_rows = made.space.rows_argument(runtime::check_gradient(
+      kOp, device, "gradient", call.gradient, call.values.logits, made.space));
+  made.space.check_overlap();
   if (!has(made.spec.terms, wanted)) {
     runtime::refuse(kOp, "upstream",
                     "has a term whose value is not among the outputs");
@@ -77,24 +76,26 @@ FusedCall check(DeviceId device, const RowWithGrad& call) {
   return fused;
 }
 
-void run(Runtime& runtime, const RowWithGrad& call, runtime::CopiedLogits& copy,
+/// `copy` is null where none may be needed.
+void run(Runtime& runtime, const RowWithGrad& call, runtime::CopiedLogits* copy,
          CUstream_st* stream) {
   runtime::Engine& engine = runtime.engine();
   const DeviceInfo& info = engine.device().info();
   const FusedCall fused = check(info.id, call);
   const runtime::RowValuesCall& made = fused.values;
   const CallOptions& options = call.values.options;
-  runtime::checked_chunk(kOp, runtime::ProgramSource(engine), made.spec,
-                         options);
+  runtime::check_chunk(kOp, options);
   runtime::validate_rows(kOp, engine.device(), call.values, made);
-  copy.start({{"gradient", call.gradient.tensor},
-              {"logp", call.values.logp},
-              {"entropy", call.values.entropy},
-              {"lse", call.values.lse},
-              {"squares", call.values.squares},
-              {"argmax", call.values.argmax},
-              {"max", call.values.max},
-              {"sum", call.values.sum}});
+  if (copy != nullptr) {
+    copy->start({{"gradient", call.gradient.tensor},
+                 {"logp", call.values.logp},
+                 {"entropy", call.values.entropy},
+                 {"lse", call.values.lse},
+                 {"squares", call.values.squares},
+                 {"argmax", call.values.argmax},
+                 {"max", call.values.max},
+                 {"sum", call.values.sum}});
+  }
   if (made.space.rows() == 0) return;
   const runtime::Program* program = nullptr;
   if (fused.alike && !options.fallback &&
@@ -109,13 +110,16 @@ void run(Runtime& runtime, const RowWithGrad& call, runtime::CopiedLogits& copy,
 
 void forward_with_grad(Runtime& runtime, const RowWithGrad& call,
                        CUstream_st* stream) {
+  if (!call.values.options.copy_strided) {
+    return run(runtime, call, nullptr, stream);
+  }
   runtime::CopiedLogits copy(kOp, runtime.engine(), call.values.options,
                              {{"logits", call.values.logits}},
                              call.values.vocab, stream);
-  if (!copy.needed()) return run(runtime, call, copy, stream);
+  if (!copy.needed()) return run(runtime, call, nullptr, stream);
   RowWithGrad contiguous = call;
   contiguous.values.logits = copy.view(0);
-  run(runtime, contiguous, copy, stream);
+  run(runtime, contiguous, &copy, stream);
 }
 
 void launch(const Kernel& kernel, const RowWithGrad& call,

@@ -198,6 +198,34 @@ TEST_F(BadCalls, OutputsOverOtherTensors) {
   EXPECT_THAT(failure(), HasSubstr("overlaps"));
 }
 
+TEST_F(BadCalls, AddressesThatCannotBe) {
+  constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 2;
+  call_.logits.strides[0] = kFar;
+  expect_refusal("logits", "reaches beyond what an address can be");
+  call_.logits.strides[0] = kColumns;
+  call_.ids.strides[0] = -kFar;
+  expect_refusal("ids", "reaches beyond what an address can be");
+  call_.ids.strides[0] = 1;
+  call_.logits.rank = 3;
+  call_.logits.shape = {kFar, kFar, kColumns};
+  call_.logits.strides = {0, 0, 1};
+  expect_refusal("logits", "more than 64 bits can count");
+}
+
+TEST_F(BadCalls, CountersThatAreNone) {
+  std::vector<std::int64_t> counter(2);
+  call_.out_of_range = view(counter, DType::kInt64, {1});
+  EXPECT_THAT(failure(), StartsWith("not_cached: "));
+  call_.out_of_range.data = nullptr;
+  expect_refusal("out_of_range", "null pointer");
+  call_.out_of_range = view(counter, DType::kInt64, {2});
+  expect_refusal("out_of_range", "is not of shape [1]");
+  call_.out_of_range = view(counter, DType::kFp32, {1});
+  expect_refusal("out_of_range", "dtype fp32");
+  call_.out_of_range = view(max_, DType::kInt64, {1});
+  expect_refusal("out_of_range", "overlaps max");
+}
+
 TEST_F(BadCalls, TensorsOfAnotherDevice) {
   call_.ids.device = {DeviceKind::kCuda, 1};
   expect_refusal("ids", "lies on cuda:1, the runtime works on cpu:0");
