@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <thread>
+#include <vector>
 
 #include "tuning/numeric.hpp"
+#include "tuning/parallel.hpp"
 
 namespace logpjit::tuning {
 
@@ -25,6 +29,41 @@ void Accuracy::add(double computed, double right, DType dtype) {
     max_relative_ = std::max(max_relative_, error / std::fabs(right));
   }
   max_ulp_ = std::max(max_ulp_, error / spacing(right, dtype));
+}
+
+void Accuracy::add(const Accuracy& others) {
+  count_ += others.count_;
+  misplaced_ += others.misplaced_;
+  exact_ += others.exact_;
+  max_absolute_ = std::max(max_absolute_, others.max_absolute_);
+  max_relative_ = std::max(max_relative_, others.max_relative_);
+  max_ulp_ = std::max(max_ulp_, others.max_ulp_);
+}
+
+Accuracy accuracy_of_rows(
+    std::int64_t rows,
+    const std::function<void(std::int64_t row, Accuracy& accuracy)>& add_row) {
+  struct Row {
+    Accuracy accuracy;
+    std::exception_ptr failure;
+  };
+  std::vector<Row> all(static_cast<std::size_t>(rows));
+  const auto work = [&](std::size_t i) {
+    try {
+      add_row(static_cast<std::int64_t>(i), all[i].accuracy);
+    } catch (...) {
+      all[i].failure = std::current_exception();
+    }
+  };
+  parallel_for(all.size(),
+               static_cast<int>(std::thread::hardware_concurrency()), work,
+               [] { return false; });
+  Accuracy accuracy;
+  for (const Row& row : all) {
+    if (row.failure) std::rethrow_exception(row.failure);
+    accuracy.add(row.accuracy);
+  }
+  return accuracy;
 }
 
 double Accuracy::correctly_rounded() const {

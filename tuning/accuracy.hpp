@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "logpjit/dtype.hpp"
 
@@ -13,6 +14,7 @@ class Accuracy {
  public:
   /// `computed` as stored in `dtype`.
   void add(double computed, double right, DType dtype);
+  void add(const Accuracy& others);
 
   std::int64_t count() const { return count_; }
   std::int64_t misplaced() const { return misplaced_; }
@@ -32,5 +34,10 @@ class Accuracy {
   double max_relative_ = 0;
   double max_ulp_ = 0;
 };
+
+/// Of so many rows, which `add_row` is asked for side by side.
+Accuracy accuracy_of_rows(
+    std::int64_t rows,
+    const std::function<void(std::int64_t row, Accuracy& accuracy)>& add_row);
 
 }  // namespace logpjit::tuning

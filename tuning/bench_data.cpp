@@ -18,16 +18,25 @@ constexpr int kMostTensors = 16;
 constexpr std::int64_t kTimesL2 = 4;
 /// A prime, so that rows do not repeat with the block.
 constexpr std::size_t kRandomElements = 1048573;
+/// As many different values: drawing each element by itself takes longer than
+/// all else that comes before a measurement.
+constexpr std::size_t kRandomValues = std::size_t{1} << 16;
 constexpr double kDeviation = 4;
 constexpr std::int64_t kIdStep = 1000003;
 
 std::vector<std::byte> random_block(DType dtype, unsigned seed) {
   std::mt19937 engine(seed);
   std::normal_distribution<double> normal(0, kDeviation);
-  std::vector<double> values(kRandomElements);
+  std::vector<double> values(kRandomValues);
   for (double& value : values) value = normal(engine);
-  std::vector<std::byte> bytes;
-  narrow_row(values, dtype, bytes);
+  std::vector<std::byte> table;
+  narrow_row(values, dtype, table);
+  const std::size_t size = size_of(dtype);
+  std::vector<std::byte> bytes(kRandomElements * size);
+  for (std::size_t at = 0; at < bytes.size(); at += size) {
+    const std::size_t from = engine() % kRandomValues * size;
+    std::copy_n(&table[from], size, &bytes[at]);
+  }
   return bytes;
 }
 
@@ -153,33 +162,50 @@ void poison_all(runtime::Device& device,
   }
 }
 
-void append_all(runtime::Device& device, std::span<const DeviceTensor> tensors,
-                std::vector<std::byte>& bytes) {
+void WatchedBytes::add_all(std::span<const DeviceTensor> tensors) {
   for (const DeviceTensor& tensor : tensors) {
-    const auto own = download(device, tensor);
-    bytes.insert(bytes.end(), own.begin(), own.end());
+    parts_.emplace_back(static_cast<std::byte*>(tensor.view.data),
+                        tensor.bytes());
+    bytes_ += tensor.bytes();
   }
 }
 
-void append_sampled_rows(runtime::Device& device, const DeviceTensor& matrix,
-                         std::vector<std::byte>& bytes) {
+void WatchedBytes::add_sampled_rows(const DeviceTensor& matrix) {
   constexpr std::int64_t kSampled = 16;
   const std::int64_t rows = matrix.view.shape[0];
   const std::int64_t sampled = std::min(rows, kSampled);
   const std::size_t row_bytes =
       matrix.bytes() /
       static_cast<std::size_t>(std::max<std::int64_t>(rows, 1));
-  const auto* from = static_cast<const std::byte*>(matrix.view.data);
-  device.synchronize();
   for (std::int64_t i = 0; i < sampled; ++i) {
     const std::int64_t row =
         i * (rows - 1) / std::max<std::int64_t>(sampled - 1, 1);
-    const std::size_t at = bytes.size();
-    bytes.resize(at + row_bytes);
-    device.copy_out(bytes.data() + at,
-                    from + static_cast<std::size_t>(row) * row_bytes,
-                    row_bytes);
+    parts_.emplace_back(static_cast<std::byte*>(matrix.view.data) +
+                            static_cast<std::size_t>(row) * row_bytes,
+                        row_bytes);
+    bytes_ += row_bytes;
   }
+}
+
+void WatchedBytes::poison() {
+  for (const std::span<std::byte> part : parts_) {
+    device_.fill(part.data(), kPoison, part.size());
+  }
+}
+
+std::span<const std::byte> WatchedBytes::fetch() {
+  // Memory that the device reaches by itself, kept: fresh memory costs more
+  // than the copies.
+  if (!fetched_)
+    fetched_ = device_.allocate_host(std::max<std::size_t>(bytes_, 1));
+  auto* to = static_cast<std::byte*>(fetched_->data());
+  device_.synchronize();
+  for (const std::span<std::byte> part : parts_) {
+    device_.copy(to, part.data(), part.size(), nullptr);
+    to += part.size();
+  }
+  device_.synchronize();
+  return {static_cast<const std::byte*>(fetched_->data()), bytes_};
 }
 
 }  // namespace logpjit::tuning

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -64,11 +65,26 @@ FetchedRows fetch_rows(runtime::Device& device, const DeviceTensor& logits,
 bool starts_aligned(const DeviceTensor& matrix);
 
 void poison_all(runtime::Device& device, std::span<const DeviceTensor> tensors);
-/// Their bytes, one after the other.
-void append_all(runtime::Device& device, std::span<const DeviceTensor> tensors,
-                std::vector<std::byte>& bytes);
-/// At most 16 rows spread over a matrix, the first and the last among them.
-void append_sampled_rows(runtime::Device& device, const DeviceTensor& matrix,
-                         std::vector<std::byte>& bytes);
+
+/// What is looked at of the results of a run, over and over: poisoned before,
+/// fetched after. The tensors must outlive it.
+class WatchedBytes {
+ public:
+  explicit WatchedBytes(runtime::Device& device) : device_(device) {}
+
+  void add_all(std::span<const DeviceTensor> tensors);
+  /// At most 16 rows spread over a matrix, the first and the last among them.
+  void add_sampled_rows(const DeviceTensor& matrix);
+
+  void poison();
+  /// One after the other, until the next time. Waits for the device.
+  std::span<const std::byte> fetch();
+
+ private:
+  runtime::Device& device_;
+  std::vector<std::span<std::byte>> parts_;  ///< of the device's memory
+  std::size_t bytes_ = 0;
+  std::unique_ptr<runtime::Buffer> fetched_;
+};
 
 }  // namespace logpjit::tuning

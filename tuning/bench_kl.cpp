@@ -34,7 +34,10 @@ class KlSubject final : public TunableSubject {
   const KernelSpec& spec() const override { return spec_; }
   void use(const Kernel& kernel) override { kernel_ = kernel; }
   void poison() override;
-  std::vector<std::byte> results() override;
+  void poison_results() override { watched_.poison(); }
+  std::span<const std::byte> fetch_results() override {
+    return watched_.fetch();
+  }
 
  private:
   bool has_gradient() const { return spec_.pass == Pass::kBackward; }
@@ -50,6 +53,8 @@ class KlSubject final : public TunableSubject {
     return values_.inputs.direction == KlDirection::kReverse;
   }
   void set_gradient_sides();
+  Accuracy check_values(const Problem& student, const Problem& teacher);
+  Accuracy check_gradient(const Problem& student, const Problem& teacher);
 
   Runtime& runtime_;
   runtime::Device& device_;
@@ -61,6 +66,7 @@ class KlSubject final : public TunableSubject {
   DeviceTensor ones_;
   DeviceTensor gradient_;
   std::vector<DeviceTensor> outputs_;
+  WatchedBytes watched_{device_};
   KlForward values_;
   KlBackward gradients_;
   Kernel kernel_;  ///< empty: the runtime chooses
@@ -99,9 +105,13 @@ KlSubject::KlSubject(Runtime& runtime, const KernelSpec& spec,
   values_.teacher_sum = add_output();
   values_.options.fallback = variant.fallback;
   gradients_.options = values_.options;
-  if (!has_gradient()) return;
+  if (!has_gradient()) {
+    watched_.add_all(outputs_);
+    return;
+  }
   const std::int64_t shape[] = {rows + variant.sequences, spec.vocab};
   gradient_ = poisoned_tensor(device_, spec.logits, shape);
+  watched_.add_sampled_rows(gradient_);
   gradients_.inputs = values_.inputs;
   gradients_.kl = values_.kl;
   gradients_.student_max = values_.student_max;
@@ -150,16 +160,6 @@ void KlSubject::poison() {
   poison_all(device_, outputs_);
 }
 
-std::vector<std::byte> KlSubject::results() {
-  std::vector<std::byte> bytes;
-  if (has_gradient()) {
-    append_sampled_rows(device_, gradient_, bytes);
-  } else {
-    append_all(device_, outputs_, bytes);
-  }
-  return bytes;
-}
-
 void KlSubject::start_floor(const Floors& floors, CUstream_st* stream,
                             int turn) {
   const void* student = students_[at(turn)].view.data;
@@ -179,26 +179,36 @@ Accuracy KlSubject::check() {
   const std::int64_t rows = std::min(sequences_.together(rows_), kCheckedRows);
   const FetchedRows student = fetch_rows(device_, students_.front(), rows);
   const FetchedRows teacher = fetch_rows(device_, teachers_.front(), rows);
+  return has_gradient() ? check_gradient(student.problem, teacher.problem)
+                        : check_values(student.problem, teacher.problem);
+}
+
+Accuracy KlSubject::check_values(const Problem& student,
+                                 const Problem& teacher) {
   const auto kl = download_floats(device_, outputs_.front());
-  Accuracy accuracy;
-  std::vector<double> computed;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto s = student.problem.distribution(row);
-    const auto t = teacher.problem.distribution(row);
-    if (!has_gradient()) {
-      accuracy.add(kl[static_cast<std::size_t>(row)], row_kl(t, s),
-                   DType::kFp32);
-      continue;
-    }
-    const FetchedRows gradient = fetch_rows(device_, gradient_, rows);
-    gradient.problem.logits(row, computed);
-    const auto right = is_reverse() ? row_kl_gradients(s, t, 1).a
-                                    : row_kl_gradients(t, s, 1).b;
-    for (std::size_t j = 0; j < right.size(); ++j) {
-      accuracy.add(computed[j], right[j], spec_.logits);
-    }
-  }
-  return accuracy;
+  return accuracy_of_rows(student.rows, [&](std::int64_t row,
+                                            Accuracy& accuracy) {
+    accuracy.add(kl[static_cast<std::size_t>(row)],
+                 row_kl(teacher.distribution(row), student.distribution(row)),
+                 DType::kFp32);
+  });
+}
+
+Accuracy KlSubject::check_gradient(const Problem& student,
+                                   const Problem& teacher) {
+  const FetchedRows gradient = fetch_rows(device_, gradient_, student.rows);
+  return accuracy_of_rows(
+      student.rows, [&](std::int64_t row, Accuracy& accuracy) {
+        const auto s = student.distribution(row);
+        const auto t = teacher.distribution(row);
+        const auto right = is_reverse() ? row_kl_gradients(s, t, 1).a
+                                        : row_kl_gradients(t, s, 1).b;
+        std::vector<double> computed;
+        gradient.problem.logits(row, computed);
+        for (std::size_t j = 0; j < right.size(); ++j) {
+          accuracy.add(computed[j], right[j], spec_.logits);
+        }
+      });
 }
 
 }  // namespace

@@ -47,7 +47,10 @@ class RowSubject final : public TunableSubject {
   const KernelSpec& spec() const override { return spec_; }
   void use(const Kernel& kernel) override { kernel_ = kernel; }
   void poison() override;
-  std::vector<std::byte> results() override;
+  void poison_results() override { watched_.poison(); }
+  std::span<const std::byte> fetch_results() override {
+    return watched_.fetch();
+  }
 
  private:
   bool has_gradient() const { return spec_.pass != Pass::kForward; }
@@ -56,8 +59,8 @@ class RowSubject final : public TunableSubject {
            static_cast<std::int64_t>(size_of(spec_.logits));
   }
   TensorView add_output(DType dtype, std::int64_t per_row = 1);
-  void check_values(Problem& problem, Accuracy& accuracy);
-  void check_gradient(Problem& problem, Accuracy& accuracy);
+  Accuracy check_values(const Problem& problem);
+  Accuracy check_gradient(const Problem& problem);
 
   Runtime& runtime_;
   runtime::Device& device_;
@@ -70,6 +73,7 @@ class RowSubject final : public TunableSubject {
   DeviceTensor ones_;
   DeviceTensor gradient_;
   std::vector<DeviceTensor> outputs_;  ///< in the order of kTerms
+  WatchedBytes watched_{device_};
   RowWithGrad call_;
   Kernel kernel_;  ///< empty: the runtime chooses
 };
@@ -127,9 +131,12 @@ RowSubject::RowSubject(Runtime& runtime, const KernelSpec& spec,
   }
   call_.values.max = add_output(DType::kFp32);
   call_.values.sum = add_output(DType::kFp32);
+  // A backward reads the values; they are none of its results.
+  if (spec_.pass != Pass::kBackward) watched_.add_all(outputs_);
   if (!has_gradient()) return;
   const std::int64_t shape[] = {rows + variant.sequences, spec.vocab};
   gradient_ = poisoned_tensor(device_, spec.logits, shape);
+  watched_.add_sampled_rows(gradient_);
   call_.gradient.tensor = sequences_.matrix(gradient_.view);
   if (spec.pass == Pass::kBackward) forward(runtime, call_.values);
 }
@@ -169,17 +176,9 @@ void RowSubject::start(CUstream_st* stream, int turn) {
   }
 }
 
-/// A backward reads the values; they are none of its results.
 void RowSubject::poison() {
   if (spec_.pass != Pass::kBackward) poison_all(device_, outputs_);
   if (has_gradient()) poison_all(device_, {&gradient_, 1});
-}
-
-std::vector<std::byte> RowSubject::results() {
-  std::vector<std::byte> bytes;
-  if (spec_.pass != Pass::kBackward) append_all(device_, outputs_, bytes);
-  if (has_gradient()) append_sampled_rows(device_, gradient_, bytes);
-  return bytes;
 }
 
 void RowSubject::start_floor(const Floors& floors, CUstream_st* stream,
@@ -194,24 +193,25 @@ void RowSubject::start_floor(const Floors& floors, CUstream_st* stream,
   }
 }
 
-void RowSubject::check_values(Problem& problem, Accuracy& accuracy) {
+Accuracy RowSubject::check_values(const Problem& problem) {
   const auto values = download_floats(device_, outputs_.front());
-  for (std::int64_t row = 0; row < problem.rows; ++row) {
-    const RowValues right = reference_values(problem, row);
-    const double by_term[] = {right.logp.front(), right.entropy, right.lse,
-                              right.squares};
-    for (std::size_t t = 0; t < std::size(kTerms); ++t) {
-      if (!has(spec_.terms, kTerms[t].term)) continue;
-      const std::int64_t width =
-          kTerms[t].term == Terms::kLogp ? ids_of_rows_.per_row : 1;
-      accuracy.add(values[static_cast<std::size_t>(row * width)], by_term[t],
-                   DType::kFp32);
-      break;
-    }
-  }
+  return accuracy_of_rows(
+      problem.rows, [&](std::int64_t row, Accuracy& accuracy) {
+        const RowValues right = reference_values(problem, row);
+        const double by_term[] = {right.logp.front(), right.entropy, right.lse,
+                                  right.squares};
+        for (std::size_t t = 0; t < std::size(kTerms); ++t) {
+          if (!has(spec_.terms, kTerms[t].term)) continue;
+          const std::int64_t width =
+              kTerms[t].term == Terms::kLogp ? ids_of_rows_.per_row : 1;
+          accuracy.add(values[static_cast<std::size_t>(row * width)],
+                       by_term[t], DType::kFp32);
+          break;
+        }
+      });
 }
 
-void RowSubject::check_gradient(Problem& problem, Accuracy& accuracy) {
+Accuracy RowSubject::check_gradient(const Problem& problem) {
   const auto count = static_cast<std::size_t>(problem.rows);
   Upstream upstream;
   std::vector<double>* terms[] = {&upstream.logp, &upstream.entropy,
@@ -225,29 +225,25 @@ void RowSubject::check_gradient(Problem& problem, Accuracy& accuracy) {
   }
   const FetchedRows gradient =
       fetch_rows(device_, gradient_, problem.rows, ids_of_rows_);
-  std::vector<double> values;
-  for (std::int64_t row = 0; row < problem.rows; ++row) {
-    const auto right = reference_gradient(problem, upstream, row);
-    gradient.problem.logits(row, values);
-    for (std::size_t j = 0; j < right.size(); ++j) {
-      accuracy.add(values[j], right[j], spec_.logits);
-    }
-  }
+  return accuracy_of_rows(
+      problem.rows, [&](std::int64_t row, Accuracy& accuracy) {
+        const auto right = reference_gradient(problem, upstream, row);
+        std::vector<double> values;
+        gradient.problem.logits(row, values);
+        for (std::size_t j = 0; j < right.size(); ++j) {
+          accuracy.add(values[j], right[j], spec_.logits);
+        }
+      });
 }
 
 Accuracy RowSubject::check() {
   start(nullptr, 0);
   device_.synchronize();
-  FetchedRows fetched = fetch_rows(
+  const FetchedRows fetched = fetch_rows(
       device_, logits_.front(),
       std::min(sequences_.together(rows_), kCheckedRows), ids_of_rows_);
-  Accuracy accuracy;
-  if (has_gradient()) {
-    check_gradient(fetched.problem, accuracy);
-  } else {
-    check_values(fetched.problem, accuracy);
-  }
-  return accuracy;
+  return has_gradient() ? check_gradient(fetched.problem)
+                        : check_values(fetched.problem);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -69,11 +70,18 @@ class TunableSubject : public BenchSubject {
   virtual const KernelSpec& spec() const = 0;
   /// From now on `start` launches this kernel, which is of `spec()`.
   virtual void use(const Kernel& kernel) = 0;
-  /// Fills all that `start` writes with kPoison.
+  /// Fills all that `start` writes with kPoison; or what of it is among the
+  /// results.
   virtual void poison() = 0;
+  virtual void poison_results() = 0;
   /// What was written for the first buffers: every value of every row, and the
-  /// gradient's rows at places spread over it. Waits for the device.
-  virtual std::vector<std::byte> results() = 0;
+  /// gradient's rows at places spread over it. Until the next time; waits for
+  /// the device.
+  virtual std::span<const std::byte> fetch_results() = 0;
+  std::vector<std::byte> results() {
+    const auto bytes = fetch_results();
+    return {bytes.begin(), bytes.end()};
+  }
 };
 
 /// Random logits, ids spread over the vocabulary, upstream gradients of 1.

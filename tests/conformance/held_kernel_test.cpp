@@ -35,6 +35,12 @@ TEST_P(HeldKernel, GivesTheBitsOfACallBySpecification) {
     EXPECT_NE(subject->results(), expected) << op;
     subject->start(nullptr, 0);
     EXPECT_EQ(subject->results(), expected) << op;
+    subject->poison_results();
+    for (const std::byte byte : subject->results()) {
+      ASSERT_EQ(byte, std::byte{tuning::kPoison}) << op;
+    }
+    subject->start(nullptr, 0);
+    EXPECT_EQ(subject->results(), expected) << op;
   }
 }
 
