@@ -39,7 +39,14 @@ void KeyTuner::sample(Loaded& loaded) {
       subject_->use(kernel);
       subject_->start(stream, turn);
     };
-    loaded.work = std::make_unique<TimedWork>(device, start, options_.measure);
+    // The default says how many launches there are for all: then all are
+    // measured alike, and nobody else needs a trial.
+    const int launches =
+        loaded_.front().work == nullptr ? 1 : loaded_.front().work->launches();
+    loaded.work =
+        launches > 1
+            ? std::make_unique<TimedWork>(device, start, launches)
+            : std::make_unique<TimedWork>(device, start, options_.measure);
     if (const auto first = loaded.work->calibration()) {
       loaded.samples.push_back(*first);
       return;
@@ -48,12 +55,17 @@ void KeyTuner::sample(Loaded& loaded) {
   loaded.samples.push_back(loaded.work->sample());
 }
 
-void KeyTuner::measure_floors(int rounds) {
+void KeyTuner::measure_floors() {
   runtime::Device& device = runtime_.engine().device();
+  if (floor_samples_.size() >=
+      static_cast<std::size_t>(options_.measure.rounds)) {
+    return;
+  }
   if (floor_ == nullptr) {
     const std::int64_t shape[] = {key_.shape.rows, key_.shape.spec.vocab};
-    copy_from_ = poisoned_tensor(device, key_.shape.spec.logits, shape);
-    copy_to_ = poisoned_tensor(device, key_.shape.spec.logits, shape);
+    // Whatever they hold.
+    copy_from_ = upload(device, key_.shape.spec.logits, shape, {});
+    copy_to_ = upload(device, key_.shape.spec.logits, shape, {});
     key_.copy_bytes = 2 * static_cast<std::int64_t>(copy_from_.bytes());
     floor_ = std::make_unique<TimedWork>(
         device,
@@ -69,10 +81,16 @@ void KeyTuner::measure_floors(int rounds) {
         },
         options_.measure);
   }
-  for (int i = 0; i < rounds; ++i) {
-    floor_samples_.push_back(floor_->sample());
-    copy_samples_.push_back(copy_->sample());
-  }
+  floor_samples_.push_back(floor_->sample());
+  copy_samples_.push_back(copy_->sample());
+}
+
+/// Times the best sample that a sample may take: the more there are, the less
+/// is noise. Nobody is given up within a few bands of a tie.
+double KeyTuner::give_up(std::size_t samples) const {
+  constexpr double kBands = 3;
+  return 1 + std::max(kBands * options_.select.tie_band,
+                      (options_.give_up - 1) / static_cast<double>(samples));
 }
 
 /// Rounds over all that are verified and not given up, so that drift meets all
@@ -82,11 +100,13 @@ void KeyTuner::measure() {
   const Clock::time_point begin = Clock::now();
   for (int round = 0; round < options_.measure.rounds; ++round) {
     if (round > 0 && is_over(expected_ms_)) return;
-    if (static_cast<std::size_t>(round) >= options_.least_samples &&
-        ms_since(begin) > options_.enough_ms) {
+    const bool is_enough =
+        ms_since(begin) > options_.enough_ms || seconds_left(is_cached()) == 0;
+    if (is_enough &&
+        static_cast<std::size_t>(round) >= options_.least_samples) {
       return;
     }
-    measure_floors(1);
+    measure_floors();
     for (Loaded& loaded : loaded_) {
       Candidate& candidate = key_.candidates[loaded.candidate];
       if (candidate.status == CandidateStatus::kSlow) continue;
@@ -104,7 +124,7 @@ void KeyTuner::measure() {
       candidate.status = CandidateStatus::kMeasured;
       const double best_ms = least(best().samples);
       if (loaded.candidate != 0 &&
-          least(loaded.samples) > options_.give_up * best_ms) {
+          least(loaded.samples) > give_up(loaded.samples.size()) * best_ms) {
         candidate.status = CandidateStatus::kSlow;
         candidate.reason = fmt::format("{:.2f} times the best",
                                        least(loaded.samples) / best_ms);

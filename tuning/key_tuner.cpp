@@ -71,22 +71,53 @@ void KeyTuner::add_neighbours(std::span<const LaunchConfig> configs) {
   known.reserve(key_.candidates.size());
   for (const Candidate& each : key_.candidates) known.push_back(each.config);
   auto near = neighbours(configs, key_.candidates[best().candidate].config,
-                         known, affordable(options_.second_candidates));
+                         known, options_.second_candidates);
+  near.resize(affordable(near));
   if (near.empty()) return;
   add(std::move(near));
   measure();
 }
 
-/// How many of so many more the key has time to compile, by what those before
-/// took.
-std::size_t KeyTuner::affordable(std::size_t wanted) const {
+bool KeyTuner::is_cached() const {
+  return std::ranges::all_of(key_.candidates, [](const Candidate& each) {
+    return each.cache_hit || !each.is_built;
+  });
+}
+
+bool KeyTuner::has_image(const LaunchConfig& config) const {
+  runtime::Engine& engine = runtime_.engine();
+  return engine.images()
+      .find(engine.key(key_.shape.spec, config, engine.device().target()))
+      .has_value();
+}
+
+double KeyTuner::seconds_left(bool is_cached) const {
   const std::chrono::duration<double> used = Clock::now() - begin_;
-  const double each_s =
-      key_.times.compile / 1000 / static_cast<double>(key_.candidates.size());
-  const double left = std::max(0.0, options_.key_s - used.count());
-  return left < each_s * static_cast<double>(wanted)
-             ? static_cast<std::size_t>(left / each_s)
-             : wanted;
+  const double all = is_cached ? options_.cached_key_s : options_.key_s;
+  return std::max(0.0, all - used.count());
+}
+
+/// As many of these, in order, as the key has time for by what those before
+/// took.
+std::size_t KeyTuner::affordable(std::span<const LaunchConfig> near) const {
+  const auto count = static_cast<double>(key_.candidates.size());
+  const double run_s = (key_.times.verify + key_.times.measure) / 1000 / count;
+  const double build_s =
+      std::max(key_.times.compile / count,
+               longest_build_ms_ / options_.compile_threads) /
+      1000;
+  std::vector<bool> is_here;
+  for (const LaunchConfig& config : near) is_here.push_back(has_image(config));
+  const bool all_here =
+      is_cached() && std::ranges::find(is_here, false) == is_here.end();
+  double left = seconds_left(all_here);
+  std::size_t taken = 0;
+  for (const bool here : is_here) {
+    left -= here ? run_s : run_s + build_s;
+    if (left < 0) break;
+    ++taken;
+  }
+  return taken;
 }
 
 /// Builds and verifies new candidates.
@@ -132,12 +163,7 @@ bool KeyTuner::may_build(const Candidate& candidate, Clock::time_point end) {
   if (is_over() || Clock::now() >= end) return false;
   const std::chrono::duration<double, std::milli> usual(
       longest_build_ms_.load());
-  if (Clock::now() + usual < end) return true;
-  runtime::Engine& engine = runtime_.engine();
-  return engine.images()
-      .find(engine.key(key_.shape.spec, candidate.config,
-                       engine.device().target()))
-      .has_value();
+  return Clock::now() + usual < end || has_image(candidate.config);
 }
 
 void KeyTuner::build_one(Candidate& candidate) {
@@ -229,9 +255,9 @@ bool KeyTuner::verify_one(Candidate& candidate, Kernel& kernel) {
     kernel = runtime_.kernel(key_.shape.spec, candidate.config);
     candidate.status = CandidateStatus::kRunFailed;
     subject_->use(kernel);
-    subject_->poison();
+    subject_->poison_results();
     const double ms = run_ms();
-    if (subject_->results() != expected_) {
+    if (!std::ranges::equal(subject_->fetch_results(), expected_)) {
       candidate.status = CandidateStatus::kWrongBits;
       candidate.reason = "its results differ from the default's";
       return false;

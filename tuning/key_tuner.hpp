@@ -41,7 +41,12 @@ class KeyTuner {
 
   void add(std::vector<LaunchConfig> configs);
   void add_neighbours(std::span<const LaunchConfig> configs);
-  std::size_t affordable(std::size_t wanted) const;
+  /// Whether nothing had to be compiled so far.
+  bool is_cached() const;
+  bool has_image(const LaunchConfig& config) const;
+  /// Of what a key usually takes.
+  double seconds_left(bool is_cached) const;
+  std::size_t affordable(std::span<const LaunchConfig> near) const;
   void build(std::size_t first);
   void expect_build_time();
   bool may_build(const Candidate& candidate, Clock::time_point end);
@@ -52,7 +57,8 @@ class KeyTuner {
   double run_ms();
   void measure();
   void sample(Loaded& loaded);
-  void measure_floors(int rounds);
+  void measure_floors();
+  double give_up(std::size_t samples) const;
   void finish();
   bool reached_goal() const;
   /// Of the shortest sample.

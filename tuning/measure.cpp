@@ -42,22 +42,29 @@ TimedWork::TimedWork(runtime::Device& device, Work work,
                      const MeasureOptions& options)
     : work_(std::make_shared<const Work>(std::move(work))),
       turn_(std::make_shared<int>(0)) {
-  graph_ = record(device, 1);
+  record(device, 1);
   // Where single launches are timed they are long, and the caller ran one.
   if (options.most_launches > 1) graph_->replay_ms();
   const double ms = graph_->replay_ms();
-  launches_ = launches_for(ms, options);
-  if (launches_ == 1) {
+  const int launches = launches_for(ms, options);
+  if (launches == 1) {
     calibration_ = ms;
     return;
   }
-  graph_ = record(device, launches_);
+  record(device, launches);
   graph_->replay_ms();
 }
 
-std::unique_ptr<runtime::Graph> TimedWork::record(runtime::Device& device,
-                                                  int launches) {
-  return device.capture(
+TimedWork::TimedWork(runtime::Device& device, Work work, int launches)
+    : work_(std::make_shared<const Work>(std::move(work))),
+      turn_(std::make_shared<int>(0)) {
+  record(device, launches);
+  graph_->replay_ms();
+}
+
+void TimedWork::record(runtime::Device& device, int launches) {
+  launches_ = launches;
+  graph_ = device.capture(
       [work = work_, turn = turn_, launches](CUstream_st* stream) {
         for (int i = 0; i < launches; ++i) (*work)(stream, (*turn)++);
       });

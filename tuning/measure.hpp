@@ -40,6 +40,8 @@ class TimedWork {
   /// Records the graph and runs it once, which is not counted; unless there is
   /// to be one launch in it at most.
   TimedWork(runtime::Device& device, Work work, const MeasureOptions& options);
+  /// The same with so many launches, known from a work like it.
+  TimedWork(runtime::Device& device, Work work, int launches);
 
   /// Milliseconds of one launch: one replay, divided by the launches.
   double sample() { return graph_->replay_ms() / launches_; }
@@ -49,7 +51,7 @@ class TimedWork {
   std::optional<double> calibration() const { return calibration_; }
 
  private:
-  std::unique_ptr<runtime::Graph> record(runtime::Device& device, int launches);
+  void record(runtime::Device& device, int launches);
 
   std::shared_ptr<const Work> work_;
   std::shared_ptr<int> turn_;

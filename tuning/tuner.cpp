@@ -105,6 +105,7 @@ TuneOptions TuneOptions::for_device(const DeviceInfo& device) {
   options.least_samples = 1;
   options.enough_ms = 1500;
   options.key_s = std::numeric_limits<double>::infinity();
+  options.cached_key_s = options.key_s;
   // A machine's processors are seldom idle.
   options.select = {.tie_band = 0.05, .most_spread = 1e6};
   return options;

@@ -30,16 +30,18 @@ struct TuneOptions {
   /// No further candidates once the best reaches this share of the speed of
   /// plain kernels over the same bytes.
   double stop_at = 0.995;
-  /// A candidate is given up when its sample is this many times the best.
+  /// A candidate is given up when its first sample is this many times the best,
+  /// and for less the more samples there are.
   double give_up = 1.3;
   /// Fewer samples of the default than these are no result.
   std::size_t least_samples = 3;
   /// No further round of samples once a stage has measured for so long, if all
   /// have the least: long launches say enough in few.
   double enough_ms = 250;
-  /// Fewer neighbours of the best where compiling them all would take a key
-  /// longer than so.
+  /// Fewer neighbours of the best where all would take a key longer than so,
+  /// and fewer rounds; the second is for keys whose images are cached.
   double key_s = 3.5;
+  double cached_key_s = 0.9;
   bool force = false;  ///< measure again what the store has
   /// Asked often; true = end now, with what is measured kept.
   std::function<bool()> interrupted = [] { return false; };

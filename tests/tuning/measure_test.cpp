@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 
 #include "tests/support/device/null_device.hpp"
 #include "tuning/accuracy.hpp"
@@ -73,6 +74,40 @@ TEST_F(Measure, TurnsGoRoundTheBuffers) {
   for (std::size_t i = 0; i < turns.size(); ++i) {
     EXPECT_EQ(turns[i], static_cast<int>(i));
   }
+}
+
+TEST_F(Measure, NobodyIsTriedWhereTheLaunchesAreKnown) {
+  std::vector<int> turns;
+  TimedWork timed(device_, work(2, &turns), 7);
+  EXPECT_EQ(timed.launches(), 7);
+  EXPECT_FALSE(timed.calibration());
+  EXPECT_EQ(device_.launches().size(), 7u);  // the replay that does not count
+  EXPECT_NEAR(timed.sample(), 3, 1e-12);
+  EXPECT_EQ(device_.launches().size(), 2 * 7u);
+  EXPECT_EQ(turns.back(), 13);
+}
+
+TEST(Accuracy, OfRowsSideBySideIsThatOfAllTogether) {
+  const auto add_row = [](std::int64_t row, Accuracy& accuracy) {
+    const auto right = static_cast<double>(row) + 1;
+    accuracy.add(row % 3 == 0 ? right : right * 1.01, right, DType::kBf16);
+    if (row == 5) accuracy.add(NAN, 1, DType::kBf16);
+  };
+  Accuracy together;
+  for (std::int64_t row = 0; row < 9; ++row) add_row(row, together);
+  const Accuracy apart = accuracy_of_rows(9, add_row);
+  EXPECT_EQ(apart.count(), together.count());
+  EXPECT_EQ(apart.misplaced(), 1);
+  EXPECT_EQ(apart.correctly_rounded(), together.correctly_rounded());
+  EXPECT_EQ(apart.max_absolute(), together.max_absolute());
+  EXPECT_EQ(apart.max_relative(), together.max_relative());
+  EXPECT_EQ(apart.max_ulp(), together.max_ulp());
+  EXPECT_EQ(accuracy_of_rows(0, add_row).count(), 0);
+  EXPECT_THROW(accuracy_of_rows(4,
+                                [](std::int64_t row, Accuracy&) {
+                                  if (row == 2) throw std::runtime_error("no");
+                                }),
+               std::runtime_error);
 }
 
 TEST(Accuracy, ErrorsAndRounding) {

@@ -3,6 +3,7 @@
 
 #include "tuning/tuner.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,8 +14,11 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <random>
+#include <set>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "logpjit/error.hpp"
 #include "runtime/engine.hpp"

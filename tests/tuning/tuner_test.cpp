@@ -71,6 +71,116 @@ TEST_F(TunerOnNullDevice, HopelessCandidatesGetOneSample) {
   EXPECT_GT(statuses(key)["slow"], 0);
 }
 
+/// The more samples there are, the less is needed to give one up; those near
+/// the best and the default never are.
+TEST_F(TunerOnNullDevice, CandidatesBehindGetFewerSamples) {
+  const int usual =
+      default_config(shape_, NullDevice().device_info).at("block");
+  const double behind[] = {1.25, 1.12, 1.05};
+  std::map<int, double> ratio{{usual, 1.25}, {fast_, 1}};
+  std::size_t next = 0;
+  for (auto& [block, ms] : block_ms_) {
+    if (!ratio.contains(block)) ratio[block] = behind[next++ % 3];
+    ms = ratio[block];
+  }
+  tune_.measure.rounds = 7;
+  tune_.enough_ms = 1e9;
+  tune_.second_candidates = 0;
+  const KeyResult key = run().keys.front();
+  ASSERT_EQ(key.status, KeyStatus::kTuned) << key.reason;
+  std::set<double> seen;
+  for (const Candidate& candidate : key.candidates) {
+    const auto block = candidate.config.find("block");
+    if (!block) continue;  // a kernel of one block size
+    const double times = ratio.at(static_cast<int>(*block));
+    const std::size_t samples = candidate.timing.value().rounds_ms.size();
+    SCOPED_TRACE(fmt::format("{} times the best, {}", times, samples));
+    if (&candidate == &key.candidates.front() || times <= 1.05) {
+      EXPECT_EQ(candidate.status, CandidateStatus::kMeasured);
+      EXPECT_EQ(samples, 7u);
+      continue;
+    }
+    EXPECT_EQ(candidate.status, CandidateStatus::kSlow);
+    EXPECT_EQ(samples, times == 1.25 ? 2u : 3u);
+    seen.insert(times);
+  }
+  EXPECT_EQ(seen, (std::set<double>{1.12, 1.25}));
+}
+
+/// Four kinds of candidates, two of them 1 % apart, with noise.
+TEST_F(TunerOnNullDevice, NoiseNeitherFlipsTheWinnerNorCostsTwoPercent) {
+  int next = 0;
+  const double ms_of[] = {1.01, 1.08, 1.15};
+  for (auto& [block, ms] : block_ms_) {
+    ms = block == fast_ ? 1 : ms_of[next++ % 3];
+  }
+  const auto right = block_ms_;
+  std::mt19937 random(5);
+  std::normal_distribution<double> noise(1, 0.005);
+  on_launch_ = [&](const NullDevice::Launch&) {
+    for (auto& [block, ms] : block_ms_) ms = right.at(block) * noise(random);
+  };
+  tune_.force = true;
+  tune_.measure.rounds = 7;
+  std::set<std::string> winners;
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    const KeyResult key = run().keys.front();
+    ASSERT_EQ(key.status, KeyStatus::kTuned) << key.reason;
+    winners.insert(key.winner.text());
+    EXPECT_LE(right.at(key.winner.at("block")), 1.02);
+  }
+  EXPECT_EQ(winners.size(), 1u);
+}
+
+TEST_F(TunerOnNullDevice, KeysWhoseImagesAreCachedHaveTheirOwnTime) {
+  tune_.force = true;
+  tune_.least_samples = 2;
+  tune_.measure.rounds = 5;
+  tune_.enough_ms = 1e9;
+  tune_.cached_key_s = 0;
+  const KeyResult cold = run().keys.front();
+  const KeyResult cached = run().keys.front();
+  ASSERT_EQ(cold.status, KeyStatus::kTuned) << cold.reason;
+  ASSERT_EQ(cached.status, KeyStatus::kTuned) << cached.reason;
+  EXPECT_EQ(compiles_, 0);
+  EXPECT_GT(cold.candidates.size(), tune_.first_candidates);
+  EXPECT_EQ(cold.candidates.front().timing->rounds_ms.size(), 2 * 5u);
+  EXPECT_EQ(cached.candidates.size(), tune_.first_candidates);
+  EXPECT_EQ(cached.candidates.front().timing->rounds_ms.size(), 2u);
+  EXPECT_EQ(cold.winner.at("block"), fast_);
+  EXPECT_EQ(cached.winner.at("block"), fast_);
+  tune_.cached_key_s = 1e9;
+  const KeyResult unhurried = run().keys.front();
+  EXPECT_EQ(unhurried.candidates.size(), cold.candidates.size());
+  tune_.cached_key_s = 0;
+  tune_.key_s = 0;
+  options_.cache_directory = folder_.path() / "another";
+  EXPECT_EQ(run().keys.front().candidates.size(), tune_.first_candidates);
+}
+
+TEST_F(TunerOnNullDevice, NeighboursThatAreNotCachedAreTriedAllTheSame) {
+  tune_.force = true;
+  tune_.cached_key_s = 0;
+  const std::size_t wanted = std::exchange(tune_.second_candidates, 0);
+  const KeyResult first = run().keys.front();
+  tune_.second_candidates = wanted;
+  const KeyResult second = run().keys.front();
+  ASSERT_EQ(second.status, KeyStatus::kTuned) << second.reason;
+  EXPECT_GT(second.candidates.size(), first.candidates.size());
+  EXPECT_EQ(compiles_, static_cast<int>(second.candidates.size() -
+                                        first.candidates.size()));
+}
+
+/// Two stages of rounds, one of the floor.
+TEST_F(TunerOnNullDevice, FloorsAreMeasuredAsOftenAsThereAreRounds) {
+  tune_.measure.rounds = 4;
+  tune_.enough_ms = 1e9;
+  const KeyResult key = run().keys.front();
+  EXPECT_EQ(key.candidates.front().timing.value().rounds_ms.size(), 2 * 4u);
+  EXPECT_EQ(key.floor.value().rounds_ms.size(), 4u);
+  EXPECT_EQ(key.copy.value().rounds_ms.size(), 4u);
+}
+
 TEST_F(TunerOnNullDevice, CandidatesWhoseFirstRunIsLongAreNotMeasured) {
   const int slow = fast_;
   on_launch_ = [slow](const NullDevice::Launch& launch) {
