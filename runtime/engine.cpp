@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "cache/digest.hpp"
 #include "generator/generate.hpp"
@@ -114,9 +116,13 @@ std::int64_t most_rows(const RowShape& shape, const DeviceInfo& device) {
 }  // namespace
 
 Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
-  const std::string target = device_->target();
-  // First, since it checks the configuration.
-  Built built = build(spec, choice.config, target);
+  return load_built(spec, choice,
+                    build(spec, choice.config, device_->target()));
+}
+
+/// What was built has checked the configuration.
+Variant Engine::load_built(const KernelSpec& spec, const RowChoice& choice,
+                           Built built) {
   const RowShape shape = shape_per_row(spec, choice.config);
   Variant variant{.max_rows = choice.max_rows,
                   .config = choice.config,
@@ -124,12 +130,12 @@ Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
                   .shape = shape.launch,
                   .most_rows = most_rows(shape, device_->info()),
                   .persistent = shape.persistent};
-  const auto load_built = [&] {
+  const auto load_image = [&] {
     variant.function =
         device_->load(*built.image, variant.shape.dynamic_shared_bytes);
   };
   try {
-    load_built();
+    load_image();
   } catch (const DeviceTrouble&) {
     throw;  // another image would fare no better
   } catch (const Error& error) {
@@ -141,8 +147,8 @@ Variant Engine::load(const KernelSpec& spec, const RowChoice& choice) {
     log(fmt::format("cache: {} refused the image of {} ({}); setting it aside",
                     device_->info().name, spec.op(), error.message()));
     images_.reject(built.key, error.message());
-    built = build(spec, choice.config, target);
-    load_built();
+    built = build(spec, choice.config, device_->target());
+    load_image();
   }
   ++loaded_;
   variant.image = built.image;
@@ -182,9 +188,57 @@ RowChoice default_for(const KernelSpec& spec, const DeviceInfo& device,
 
 }  // namespace
 
+/// On threads that end before it returns: compilers spend half their time
+/// outside of what they lock.
+std::vector<Engine::Outcome> Engine::build_side_by_side(
+    const KernelSpec& spec, std::span<const RowChoice> choices,
+    std::span<const Variant> present) {
+  std::vector<Outcome> all;
+  for (const RowChoice& choice : choices) {
+    if (std::ranges::find(present, choice.config, &Variant::config) ==
+            present.end() &&
+        std::ranges::find(all, choice.config, &Outcome::config) == all.end()) {
+      all.push_back({.config = choice.config});
+    }
+  }
+  if (all.size() < 2) return {};
+  const std::string target = device_->target();
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < all.size(); i = next++) {
+      try {
+        all[i].built = build(spec, all[i].config, target);
+      } catch (...) {
+        all[i].failure = std::current_exception();
+      }
+    }
+  };
+  constexpr std::size_t kMostThreads = 4;
+  std::vector<std::jthread> others;
+  try {
+    while (others.size() + 1 < std::min(all.size(), kMostThreads)) {
+      others.emplace_back(work);
+    }
+  } catch (const std::system_error&) {
+    // As many as there may be.
+  }
+  work();
+  others.clear();
+  return all;
+}
+
+Variant Engine::load_one(const KernelSpec& spec, const RowChoice& choice,
+                         std::span<const Outcome> ahead) {
+  const auto found = std::ranges::find(ahead, choice.config, &Outcome::config);
+  if (found == ahead.end()) return load(spec, choice);
+  if (found->failure) std::rethrow_exception(found->failure);
+  return load_built(spec, choice, found->built.value());
+}
+
 /// Each configuration is loaded once. A measured one that cannot be built or
 /// loaded fails nobody.
 void Engine::add_variant(const KernelSpec& spec, RowChoice choice,
+                         std::span<const Outcome> ahead,
                          std::vector<Variant>& variants,
                          std::vector<LaunchConfig>& refused) {
   const std::int64_t max_rows = choice.max_rows;
@@ -194,8 +248,8 @@ void Engine::add_variant(const KernelSpec& spec, RowChoice choice,
   const auto before =
       std::ranges::find(variants, choice.config, &Variant::config);
   try {
-    Variant variant =
-        before == variants.end() ? load(spec, choice) : Variant(*before);
+    Variant variant = before == variants.end() ? load_one(spec, choice, ahead)
+                                               : Variant(*before);
     variant.max_rows = max_rows;
     variant.source = choice.source;
     variants.push_back(std::move(variant));
@@ -205,7 +259,7 @@ void Engine::add_variant(const KernelSpec& spec, RowChoice choice,
                     choice.config.text(), spec.op(), error.message()));
     refused.push_back(choice.config);
     choice.max_rows = max_rows;
-    add_variant(spec, choice, variants, refused);
+    add_variant(spec, choice, ahead, variants, refused);
   }
 }
 
@@ -213,8 +267,14 @@ const Program& Engine::prepare(const KernelSpec& spec) {
   if (const Program* ready = programs_.find(spec)) return *ready;
   std::vector<Variant> variants;
   std::vector<LaunchConfig> refused;
-  for (const RowChoice& choice : choices(spec)) {
-    add_variant(spec, choice, variants, refused);
+  std::vector<Outcome> ahead;
+  const std::vector<RowChoice> all = choices(spec);
+  for (const RowChoice& choice : all) {
+    add_variant(spec, choice, ahead, variants, refused);
+    // Where one was in no cache the others will not be.
+    if (ahead.empty() && variants.back().origin == cache::Origin::kCompiled) {
+      ahead = build_side_by_side(spec, all, variants);
+    }
   }
   return programs_.insert(std::make_unique<const Program>(
       *device_, spec, std::move(variants), &config_use_));

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -88,7 +90,21 @@ class Engine {
   using TunedConfigs = std::vector<TunedConfig>;
   std::shared_ptr<const TunedConfigs> tuned();
   const Program& prepare_for(const KernelSpec& spec, CUstream_st* stream);
+  /// Of one configuration: its image, or why there is none.
+  struct Outcome {
+    LaunchConfig config{};
+    std::optional<Built> built{};
+    std::exception_ptr failure{};
+  };
+  std::vector<Outcome> build_side_by_side(const KernelSpec& spec,
+                                          std::span<const RowChoice> choices,
+                                          std::span<const Variant> present);
+  Variant load_built(const KernelSpec& spec, const RowChoice& choice,
+                     Built built);
+  Variant load_one(const KernelSpec& spec, const RowChoice& choice,
+                   std::span<const Outcome> ahead);
   void add_variant(const KernelSpec& spec, RowChoice choice,
+                   std::span<const Outcome> ahead,
                    std::vector<Variant>& variants,
                    std::vector<LaunchConfig>& refused);
 

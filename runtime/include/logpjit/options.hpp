@@ -13,7 +13,8 @@
 namespace logpjit {
 
 /// Called with one line per warning or notable event. May be called from any
-/// thread that uses the Runtime, and must not call back into it.
+/// thread that uses the Runtime, or that it compiles on, and must not call back
+/// into it.
 using LogSink = std::function<void(const std::string&)>;
 
 /// When calls are served by the fallback: kernels that are built with the
