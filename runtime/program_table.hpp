@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -27,8 +28,21 @@ class ProgramTable {
   const Program& insert(std::unique_ptr<const Program> program);
 
  private:
-  using Slots = std::vector<const Program*>;
-  static std::size_t slot_of(const Slots& slots, const KernelSpec& spec);
+  /// A specification in three words, each field in its own bits: compared in
+  /// fewer steps than field by field.
+  struct Key {
+    std::uint64_t fields;
+    std::int64_t vocab;
+    std::int64_t global_vocab;
+    bool operator==(const Key&) const = default;
+  };
+  struct Slot {
+    Key key{};
+    const Program* program = nullptr;
+  };
+  using Slots = std::vector<Slot>;
+  static Key key_of(const KernelSpec& spec);
+  static std::size_t slot_of(const Slots& slots, const Key& key);
 
   cache::ForkSafeMutex mutex_;
   std::vector<std::unique_ptr<const Slots>> tables_;

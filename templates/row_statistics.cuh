@@ -1,8 +1,8 @@
 // Forward: values and statistics of a row from one read of its logits.
 #pragma once
 
-#include "common/results.cuh"
 #include "common/offset_sweep.cuh"
+#include "common/results.cuh"
 #include "common/tree.cuh"
 
 namespace logpjit::device {
@@ -43,9 +43,9 @@ row_statistics(const RowStatisticsArguments args) {
   }
   const RowScale scale = row_scale<kTemperature, kSoftcap>(args.transform, at);
   const Logit* row =
-      settled(static_cast<const Logit*>(args.logits) +
-              element_offset(args.rows, row_position<kRows>(
-                                            storage, args.rows.inner_rows)));
+      static_cast<const Logit*>(args.logits) +
+      element_offset(args.rows,
+                     row_position<kRows>(storage, args.rows.inner_rows));
   const RowSweep<Logit, kAligned, kVocab, kTerms, kSoftcap, kBlock, kFlight>
       sweep{row, scale};
   const RowFold<kTerms> fold{scale.to_log2};

@@ -1,4 +1,4 @@
-// One read of a row that starts anywhere.
+// One read of a row with a body for whole tiles alone.
 #pragma once
 
 #include "common/offset_groups.cuh"
@@ -6,17 +6,16 @@
 
 namespace logpjit::device {
 
-/// The same for rows that start anywhere: whole tiles are read by code for the
-/// row's own offset, chosen once a row. Shifting every group at run time would
-/// cost 5 % of the bandwidth on an H200, at a third of the code.
-template <typename T, i64 kVocab, int kTerms, bool kSoftcap, int kBlock,
-          int kFlight>
-struct RowSweep<T, false, kVocab, kTerms, kSoftcap, kBlock, kFlight> {
+/// Where issue slots are short whole tiles have code of their own, and that for
+/// the row's offset within its word, chosen once a row: nothing is shifted.
+template <typename T, bool kAligned, i64 kVocab, int kTerms, bool kSoftcap,
+          int kBlock, int kFlight>
+struct RowSweep<T, kAligned, kVocab, kTerms, kSoftcap, kBlock, kFlight, false> {
   using Totals = LaneTotals<RowFold<kTerms>, kBlock>;
   static constexpr int kBatch =
       kFlight < Totals::kHeld ? kFlight : Totals::kHeld;
   static constexpr int kSpan = span_tiles(kVocab);
-  using Walk = RowWalk<RowFold<kTerms>, kVocab, vector_groups<false>(kVocab),
+  using Walk = RowWalk<RowFold<kTerms>, kVocab, vector_groups<kAligned>(kVocab),
                        kSpan, kBlock, kBatch>;
   static constexpr bool kFirst = kSpan == segment_tiles(kVocab);
 
@@ -60,14 +59,14 @@ struct RowSweep<T, false, kVocab, kTerms, kSoftcap, kBlock, kFlight> {
   LOGPJIT_DEVICE void take_cut(i32 group, RowState (&lanes)[1]) const {
     const int count = existing_groups<kVocab, kCount>(group);
     Word raw[kCount][kGroupWords<T>];
-    load_span<T, false, kVocab>(AnyRow<T, false>(row), group, count, raw);
+    load_span<T, kAligned, kVocab>(AnyRow<T, kAligned>(row), group, count, raw);
     take<kCount, Group<T>>(lanes[0], raw, group, count);
   }
 
   LOGPJIT_DEVICE void take_row(const Totals& totals) const {
     const Walk walk{totals};
     if constexpr (Walk::kWholeSegments > 0) {
-      with_offset<T, false>(row, [&]<int kOffset>() {
+      with_offset<T, kAligned>(row, [&]<int kOffset>() {
         walk.take_whole_segments(Whole<kOffset>{*this});
       });
     }
@@ -80,7 +79,7 @@ struct RowSweep<T, false, kVocab, kTerms, kSoftcap, kBlock, kFlight> {
       return walk.take_cut_apart(*this, segment);
     }
     if constexpr (Walk::kWholeSegments > 0) {
-      with_offset<T, false>(row, [&]<int kOffset>() {
+      with_offset<T, kAligned>(row, [&]<int kOffset>() {
         walk.take_whole_apart(Whole<kOffset>{*this}, segment);
       });
     }

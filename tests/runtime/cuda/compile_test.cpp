@@ -155,7 +155,10 @@ TEST_F(Nvrtc13, DefaultKernelsHaveNoStackFrame) {
 /// A compile takes as long as the code that it makes is large; unlike the time,
 /// the size does not depend on what else the machine does.
 TEST_F(Nvrtc13, ForwardKernelsAreSmall) {
-  constexpr std::size_t kMostBytes = std::size_t{28} * 1024;
+  // Unaligned rows have code for each of their offsets.
+  const auto most_bytes = [](bool aligned) {
+    return std::size_t{aligned ? 28u : 68u} * 1024;
+  };
   for (const DType dtype : {DType::kBf16, DType::kFp32}) {
     for (const std::int64_t vocab : {75968, 151936, 151937}) {
       for (const bool aligned : {true, false}) {
@@ -166,7 +169,7 @@ TEST_F(Nvrtc13, ForwardKernelsAreSmall) {
           const cache::Image image =
               compiler_->compile(source(spec, choice.config), "sm_90a");
           SCOPED_TRACE(spec.text() + " " + choice.config.text());
-          EXPECT_LT(image.bytes.size(), kMostBytes);
+          EXPECT_LT(image.bytes.size(), most_bytes(aligned));
         }
       }
     }
