@@ -158,15 +158,11 @@ LaunchConfig ring_config(const KernelSpec& spec, bool plain, int cluster,
                          int slots) {
   // Two groups of gradient warps take turns, so that none waits for a row's
   // end. 800 threads leave 72 registers each: enough for plain terms.
-  const bool one_segment = device::segment_count(spec.vocab) == 1;
-  const bool crowded = !spec.aligned && cluster == 1;
+  const bool short_rows = plain && device::segment_count(spec.vocab) == 1;
   return {{"cluster", cluster},
           {"forward_threads", 256},
-          {"gradient_threads", !plain        ? 256
-                               : one_segment ? 128
-                               : crowded     ? 512
-                                             : 256},
-          {"gradient_groups", plain && !(crowded && !one_segment) ? 2 : 1},
+          {"gradient_threads", short_rows ? 128 : 256},
+          {"gradient_groups", plain ? 2 : 1},
           {"slots", slots}};
 }
 
