@@ -28,22 +28,31 @@ bool has_clusters(const DeviceInfo& device) {
 }
 
 /// Whether a ring of the fused kernel holds a row and the beginning of the
-/// next. With no group of gradient warps it holds what a longer row does not
-/// keep in registers.
-bool suits_ring(const KernelSpec& spec, const LaunchConfig& config, int slots) {
-  const bool holds_row = slots >= device::tile_count(spec.vocab) + 2;
-  if (config.at("gradient_groups") > 0) return holds_row;
+/// next. With no group of gradient warps it holds what a row that is too long
+/// for any ring does not keep in registers.
+bool suits_ring(const KernelSpec& spec, const LaunchConfig& config, int slots,
+                const DeviceInfo& device) {
+  const int enough = device::tile_count(spec.vocab) + 2;
+  if (config.at("gradient_groups") > 0) return slots >= enough;
   const int most = device::long_ring_tiles(spec.vocab);
-  return !holds_row && spec.aligned && most > 0 && slots >= most &&
+  const LaunchConfig roomy{{"cluster", 2},
+                           {"forward_threads", 256},
+                           {"gradient_threads", 256},
+                           {"gradient_groups", 1},
+                           {"slots", enough}};
+  const bool fits = shape_per_row(spec, roomy).launch.dynamic_shared_bytes <=
+                    ring_bytes(device);
+  return !fits && spec.aligned && most > 0 && slots >= most &&
          config.at("forward_threads") == config.at("gradient_threads");
 }
 
 /// What only a kernel knows of itself, by parameters that no other has: what a
 /// ring must hold, and that lanes split over blocks fold in whole groups of
 /// 256.
-bool suits_row(const KernelSpec& spec, const LaunchConfig& config) {
+bool suits_row(const KernelSpec& spec, const LaunchConfig& config,
+               const DeviceInfo& device) {
   if (const auto slots = config.find("slots")) {
-    return suits_ring(spec, config, *slots);
+    return suits_ring(spec, config, *slots, device);
   }
   const int split = config.find("split").value_or(1);
   const int parts = config.find("parts").value_or(1);
@@ -52,6 +61,12 @@ bool suits_row(const KernelSpec& spec, const LaunchConfig& config) {
 }
 
 }  // namespace
+
+std::int64_t ring_bytes(const DeviceInfo& device) {
+  constexpr std::int64_t kHopperBytes = 232448;
+  return device.id.kind == DeviceKind::kCpu ? kHopperBytes
+                                            : device.shared_bytes_per_block;
+}
 
 std::string_view name(ConfigRule rule) {
   switch (rule) {
@@ -73,7 +88,7 @@ std::optional<ConfigRule> broken_rule(const KernelSpec& spec,
                                       const LaunchConfig& config,
                                       const DeviceInfo& device) {
   if (!in_domain(spec, config)) return ConfigRule::kDomain;
-  if (!suits_row(spec, config)) return ConfigRule::kRow;
+  if (!suits_row(spec, config, device)) return ConfigRule::kRow;
   const LaunchShape shape = shape_per_row(spec, config).launch;
   if (shape.block > kMostThreads || shape.block % kWarp != 0) {
     return ConfigRule::kThreads;

@@ -138,11 +138,7 @@ std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
 /// The largest ring that a cluster of `cluster` blocks can have.
 int ring_slots(const KernelSpec& spec, const DeviceInfo& device, int cluster,
                int forward_threads) {
-  // The CPU device runs what an H100 could.
-  constexpr std::int64_t kHopperBytes = 232448;
-  const std::int64_t limit = device.id.kind == DeviceKind::kCpu
-                                 ? kHopperBytes
-                                 : device.shared_bytes_per_block;
+  const std::int64_t limit = ring_bytes(device);
   const int size = static_cast<int>(size_of(spec.logits));
   int slots = std::min(64, 14 * device::tile_count(spec.vocab));
   while (slots > 1 &&

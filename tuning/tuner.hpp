@@ -41,7 +41,7 @@ struct TuneOptions {
   /// Fewer neighbours of the best where all would take a key longer than so,
   /// and fewer rounds; the second is for keys whose images are cached.
   double key_s = 3.5;
-  double cached_key_s = 0.9;
+  double cached_key_s = 0.75;
   bool force = false;  ///< measure again what the store has
   /// Asked often; true = end now, with what is measured kept.
   std::function<bool()> interrupted = [] { return false; };
