@@ -173,11 +173,11 @@ std::optional<LaunchConfig> fused_config(const KernelSpec& spec,
       return ring_config(spec, plain, cluster, slots);
     }
   }
-  const LaunchConfig both{{"cluster", 2},
-                          {"forward_threads", 512},
-                          {"gradient_threads", 512},
-                          {"gradient_groups", 0},
-                          {"slots", ring_slots(spec, device, 2, 512)}};
+  LaunchConfig both{{"cluster", 2},
+                    {"forward_threads", 512},
+                    {"gradient_threads", 512},
+                    {"gradient_groups", 0},
+                    {"slots", ring_slots(spec, device, 2, 512)}};
   // Other terms would need more registers than there are.
   if (!plain || spec.terms != Terms::kLogp || broken_rule(spec, both, device)) {
     return std::nullopt;

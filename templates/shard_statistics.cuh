@@ -1,9 +1,9 @@
 // One rank's part of a vocab-parallel forward.
 #pragma once
 
+#include "common/offset_sweep.cuh"
 #include "common/results.cuh"
 #include "common/shard_partials.cuh"
-#include "common/offset_sweep.cuh"
 #include "common/tree.cuh"
 
 namespace logpjit::device {

@@ -158,6 +158,28 @@ TEST_F(TunerOnNullDevice, KeysWhoseImagesAreCachedHaveTheirOwnTime) {
   EXPECT_EQ(run().keys.front().candidates.size(), tune_.first_candidates);
 }
 
+TEST_F(TunerOnNullDevice, NoBuildIsBegunThatWouldEndTooLate) {
+  using std::chrono_literals::operator""ms;
+  tune_.compile_threads = 64;
+  // The default is built ahead; the next build is long.
+  std::atomic<int> builds = 0;
+  on_compile_ = [&](const generator::Source& source, const std::string&) {
+    if (source.name_expression.find("row_statistics") == std::string::npos) {
+      return;
+    }
+    if (builds++ == 1) std::this_thread::sleep_for(300ms);
+  };
+  const KeyResult unhurried = run().keys.front();
+  EXPECT_GT(unhurried.candidates.size(), tune_.first_candidates);
+  tune_.force = true;
+  tune_.key_s = 0.55;  // less than twice the longest build
+  options_.cache_directory = folder_.path() / "another";
+  builds = 0;
+  const KeyResult hurried = run().keys.front();
+  ASSERT_EQ(hurried.status, KeyStatus::kTuned) << hurried.reason;
+  EXPECT_EQ(hurried.candidates.size(), tune_.first_candidates);
+}
+
 TEST_F(TunerOnNullDevice, NeighboursThatAreNotCachedAreTriedAllTheSame) {
   tune_.force = true;
   tune_.cached_key_s = 0;
