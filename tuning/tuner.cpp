@@ -97,7 +97,7 @@ TuneOptions TuneOptions::for_device(const DeviceInfo& device) {
   TuneOptions options;
   const int processors =
       static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
-  options.compile_threads = std::min(processors, 8);
+  options.compile_threads = std::min(processors, 16);
   if (device.id.kind == DeviceKind::kCuda) return options;
   options.first_candidates = 4;
   options.second_candidates = 2;
