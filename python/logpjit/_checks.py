@@ -169,9 +169,9 @@ def checked_temperature(arrays, value, leading, place, name="temperature"):
         return _arguments.number(value, name), None
     if arrays.needs_gradient(value):
         raise ValueError(f"{name}: has no gradient: pass .detach()")
+    check(arrays, value, name, ("float32",), place)
     if len(value.shape) == 0:
         value = arrays.spread(value, leading)
-    check(arrays, value, name, ("float32",), place)
     _arguments.check_shape(value.shape, leading, name)
     return 1.0, _evenly_strided(arrays, value, leading)
 

@@ -22,6 +22,9 @@ REFUSALS = [
     (TypeError, "logits: is torch.sparse_coo", call(logits=X.to_sparse())),
     (TypeError, "logits: is nested", call(logits=NESTED)),
     (TypeError, "ids: is torch.sparse_coo", call(ids=IDS.to_sparse())),
+    (TypeError, "ids: is nested", call(ids=NESTED)),
+    (TypeError, "temperature: is nested", call(temperature=NESTED)),
+    (TypeError, "teacher: is nested", lambda: logpjit.kl(X, NESTED)),
     (TypeError, "ignore_index: str", call(ignore_index="none")),
     (TypeError, "ignore_index: float", call(ignore_index=-100.0)),
     (TypeError, "vocab: bool", call(vocab=True)),
@@ -108,8 +111,17 @@ REFUSALS = [
 ]
 
 
+@pytest.fixture(params=[False, True], ids=["first", "met"])
+def met_before(request):
+    """Whether right calls of the same operations came before."""
+    for _ in range(3 if request.param else 0):
+        logpjit.logprobs(X, IDS)
+        logpjit.kl(X, X)
+        logpjit.logprobs(X, IDS, temperature=torch.ones(2, 3))
+
+
 @pytest.mark.parametrize(("kind", "text", "function"), REFUSALS)
-def test_refusals(kind, text, function):
+def test_refusals(met_before, kind, text, function):
     loaded = logpjit.counters()["loaded"]
     with pytest.raises(kind, match=text):
         function()

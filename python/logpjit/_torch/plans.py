@@ -71,7 +71,12 @@ def _form_of(arguments):
     for name, value, kind in zip(arguments._fields, arguments, kinds):
         if kind in _SCALARS:
             parts.append(value)
-        elif kind in PLAIN and name in _TENSORS and value.dim() > 0:
+        elif (
+            kind in PLAIN
+            and name in _TENSORS
+            and not value.is_nested
+            and value.dim() > 0
+        ):
             parts.append(_form(value))
         else:  # a number in a tensor, or what is yet to be refused
             return None
@@ -103,10 +108,15 @@ def _key(what, a, b):
     )
 
 
+def _is_nested(a, b):
+    """Torch's comparison of a nested tensor ends the process."""
+    return getattr(a, "is_nested", False) or getattr(b, "is_nested", False)
+
+
 def find(name, a, b, arguments, defaults):
     """The plan that serves the call, or None. `name`: terms of the rows, or
     "kl"; it says whether there is a b."""
-    if is_compiling():
+    if is_compiling() or _is_nested(a, b):
         return None
     what = name if arguments is defaults else _what(name, arguments, defaults)
     recent = _recent.get(what)
