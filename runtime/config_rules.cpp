@@ -41,7 +41,7 @@ bool suits_ring(const KernelSpec& spec, const LaunchConfig& config, int slots,
                            {"gradient_groups", 1},
                            {"slots", enough}};
   const bool fits = shape_per_row(spec, roomy).launch.dynamic_shared_bytes <=
-                    ring_bytes(device);
+                    device.shared_bytes_per_block;
   return !fits && spec.aligned && most > 0 && slots >= most &&
          config.at("forward_threads") == config.at("gradient_threads");
 }
@@ -61,12 +61,6 @@ bool suits_row(const KernelSpec& spec, const LaunchConfig& config,
 }
 
 }  // namespace
-
-std::int64_t ring_bytes(const DeviceInfo& device) {
-  constexpr std::int64_t kHopperBytes = 232448;
-  return device.id.kind == DeviceKind::kCpu ? kHopperBytes
-                                            : device.shared_bytes_per_block;
-}
 
 std::string_view name(ConfigRule rule) {
   switch (rule) {

@@ -1,7 +1,6 @@
 // Which launch configurations a device can run at all.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -20,10 +19,6 @@ enum class ConfigRule {
   kRow,           ///< the row does not suit the kernel
 };
 std::string_view name(ConfigRule rule);
-
-/// Shared memory that a block of the fused kernel may have. The CPU device runs
-/// what an H100 could.
-std::int64_t ring_bytes(const DeviceInfo& device);
 
 /// The first rule that the configuration breaks; nothing when it can be
 /// launched. Decided from the manifest, the launch table and the device's

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "logpjit/error.hpp"
-#include "runtime/config_rules.hpp"
 #include "runtime/launch_table.hpp"
 #include "templates/common/layout.cuh"
 
@@ -138,12 +137,11 @@ std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
 /// The largest ring that a cluster of `cluster` blocks can have.
 int ring_slots(const KernelSpec& spec, const DeviceInfo& device, int cluster,
                int forward_threads) {
-  const std::int64_t limit = ring_bytes(device);
   const int size = static_cast<int>(size_of(spec.logits));
   int slots = std::min(64, 14 * device::tile_count(spec.vocab));
-  while (slots > 1 &&
-         device::fused_bytes(size, cluster, slots, forward_threads,
-                             static_cast<int>(spec.terms)) > limit) {
+  while (slots > 1 && device::fused_bytes(size, cluster, slots, forward_threads,
+                                          static_cast<int>(spec.terms)) >
+                          device.shared_bytes_per_block) {
     --slots;
   }
   return slots;
@@ -173,16 +171,19 @@ std::optional<LaunchConfig> fused_config(const KernelSpec& spec,
       return ring_config(spec, plain, cluster, slots);
     }
   }
-  LaunchConfig both{{"cluster", 2},
-                    {"forward_threads", 512},
-                    {"gradient_threads", 512},
-                    {"gradient_groups", 0},
-                    {"slots", ring_slots(spec, device, 2, 512)}};
-  // Other terms would need more registers than there are.
-  if (!plain || spec.terms != Terms::kLogp || broken_rule(spec, both, device)) {
+  // Other terms would need more registers than there are. Asked at every call:
+  // no more is looked at than that.
+  if (!plain || spec.terms != Terms::kLogp || !spec.aligned) {
     return std::nullopt;
   }
-  return both;
+  const int most = device::long_ring_tiles(spec.vocab);
+  const int slots = ring_slots(spec, device, 2, 512);
+  if (most == 0 || slots < most) return std::nullopt;
+  return LaunchConfig{{"cluster", 2},
+                      {"forward_threads", 512},
+                      {"gradient_threads", 512},
+                      {"gradient_groups", 0},
+                      {"slots", slots}};
 }
 
 std::vector<RowChoice> fused_choices(const KernelSpec& spec,
