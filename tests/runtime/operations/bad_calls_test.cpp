@@ -12,6 +12,7 @@
 
 #include "logpjit/operations.hpp"
 #include "runtime/engine.hpp"
+#include "tests/runtime/operations/checks_only.hpp"
 #include "tests/support/device/fake_compiler.hpp"
 #include "tests/support/device/null_device.hpp"
 
@@ -27,23 +28,14 @@ constexpr std::int64_t kRows = 4;
 constexpr std::int64_t kColumns = 8;
 constexpr float kUntouched = 17;
 
-/// A good forward on the CPU, to be spoilt. No kernel is in any cache and none
-/// is compiled: a call that gets past its checks ends with kNotCached.
+/// A good forward on the CPU, to be spoilt.
 class BadCalls : public ::testing::Test {
  protected:
-  BadCalls() : runtime_(options()) {
+  BadCalls() : runtime_(checks_only()) {
     call_.logits = view(logits_, DType::kFp32, {kRows, kColumns});
     call_.ids = view(ids_, DType::kInt64, {kRows});
     call_.logp = view(logp_, DType::kFp32, {kRows});
     call_.max = view(max_, DType::kFp32, {kRows});
-  }
-
-  static Options options() {
-    Options options;
-    options.device = "cpu";
-    options.never_compile = true;
-    options.fallback = FallbackUse::kNever;
-    return options;
   }
 
   template <typename T>
@@ -232,7 +224,7 @@ TEST_F(BadCalls, TensorsOfAnotherDevice) {
 }
 
 TEST_F(BadCalls, AKernelForAnotherCall) {
-  Options options = BadCalls::options();
+  Options options = checks_only();
   options.never_compile = false;
   Runtime compiling(options);
   KernelSpec spec = *parse_op("logp");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "logpjit/operations.hpp"
+#include "tests/runtime/operations/checks_only.hpp"
 
 namespace logpjit {
 namespace {
@@ -27,19 +28,10 @@ struct Part {
   Use use;
 };
 
-/// Tensors in one piece of memory, none over another. No kernel is in any cache
-/// and none is compiled: a call that gets past its checks ends with kNotCached.
+/// Tensors in one piece of memory, none over another.
 class Overlaps : public ::testing::Test {
  protected:
-  Overlaps() : runtime_(options()) {}
-
-  static Options options() {
-    Options options;
-    options.device = "cpu";
-    options.never_compile = true;
-    options.fallback = FallbackUse::kNever;
-    return options;
-  }
+  Overlaps() : runtime_(checks_only()) {}
 
   TensorView make(DType dtype, std::initializer_list<std::int64_t> shape) {
     used_ += 256;
@@ -88,6 +80,31 @@ class Overlaps : public ::testing::Test {
     parts.push_back({"upstream.entropy", &upstream.entropy, Use::kRead});
     parts.push_back({"upstream.lse", &upstream.lse, Use::kRead});
     parts.push_back({"upstream.squares", &upstream.squares, Use::kRead});
+  }
+
+  KlInputs divergence(KlDirection direction) {
+    return {.student = matrix(),
+            .teacher = matrix(),
+            .row_index = vector(DType::kInt64),
+            .student_transform = {.temperatures = vector()},
+            .teacher_transform = {.temperatures = vector()},
+            .direction = direction};
+  }
+  /// The inputs, and what a forward writes and a backward reads.
+  template <typename Call>
+  static std::vector<Part> parts_of(Call& call, Use use) {
+    KlInputs& inputs = call.inputs;
+    return {
+        {"student", &inputs.student, Use::kRead},
+        {"teacher", &inputs.teacher, Use::kRead},
+        {"row_index", &inputs.row_index, Use::kRead},
+        {"temperatures", &inputs.student_transform.temperatures, Use::kRead},
+        {"temperatures", &inputs.teacher_transform.temperatures, Use::kRead},
+        {"kl", &call.kl, use},
+        {"student_max", &call.student_max, use},
+        {"student_sum", &call.student_sum, use},
+        {"teacher_max", &call.teacher_max, use},
+        {"teacher_sum", &call.teacher_sum, use}};
   }
 
   template <typename Run>
@@ -209,43 +226,21 @@ TEST_F(Overlaps, ValuesAndGradient) {
 TEST_F(Overlaps, Divergence) {
   for (const auto direction : {KlDirection::kForward, KlDirection::kReverse}) {
     used_ = 0;
-    KlForward call{.inputs = {.student = matrix(),
-                              .teacher = matrix(),
-                              .row_index = vector(DType::kInt64),
-                              .student_transform = {.temperatures = vector()},
-                              .teacher_transform = {.temperatures = vector()},
-                              .direction = direction},
+    KlForward call{.inputs = divergence(direction),
                    .kl = vector(),
                    .student_max = vector(),
                    .student_sum = vector(),
                    .teacher_max = vector(),
                    .teacher_sum = vector()};
-    KlInputs& inputs = call.inputs;
-    expect_refusals(
-        "kl_forward",
-        {{"student", &inputs.student, Use::kRead},
-         {"teacher", &inputs.teacher, Use::kRead},
-         {"row_index", &inputs.row_index, Use::kRead},
-         {"temperatures", &inputs.student_transform.temperatures, Use::kRead},
-         {"temperatures", &inputs.teacher_transform.temperatures, Use::kRead},
-         {"kl", &call.kl, Use::kWritten},
-         {"student_max", &call.student_max, Use::kWritten},
-         {"student_sum", &call.student_sum, Use::kWritten},
-         {"teacher_max", &call.teacher_max, Use::kWritten},
-         {"teacher_sum", &call.teacher_sum, Use::kWritten}},
-        [&] { kl_forward(runtime_, call); });
+    expect_refusals("kl_forward", parts_of(call, Use::kWritten),
+                    [&] { kl_forward(runtime_, call); });
   }
 }
 
 TEST_F(Overlaps, GradientsOfADivergence) {
   for (const auto direction : {KlDirection::kForward, KlDirection::kReverse}) {
     used_ = 0;
-    KlBackward call{.inputs = {.student = matrix(),
-                               .teacher = matrix(),
-                               .row_index = vector(DType::kInt64),
-                               .student_transform = {.temperatures = vector()},
-                               .teacher_transform = {.temperatures = vector()},
-                               .direction = direction},
+    KlBackward call{.inputs = divergence(direction),
                     .kl = vector(),
                     .student_max = vector(),
                     .student_sum = vector(),
@@ -254,23 +249,13 @@ TEST_F(Overlaps, GradientsOfADivergence) {
                     .upstream = vector(),
                     .student_gradient = {.tensor = matrix()},
                     .teacher_gradient = {.tensor = matrix()}};
-    KlInputs& inputs = call.inputs;
-    expect_refusals(
-        "kl_backward",
-        {{"student", &inputs.student, Use::kRead},
-         {"teacher", &inputs.teacher, Use::kRead},
-         {"row_index", &inputs.row_index, Use::kRead},
-         {"temperatures", &inputs.student_transform.temperatures, Use::kRead},
-         {"temperatures", &inputs.teacher_transform.temperatures, Use::kRead},
-         {"kl", &call.kl, Use::kRead},
-         {"student_max", &call.student_max, Use::kRead},
-         {"student_sum", &call.student_sum, Use::kRead},
-         {"teacher_max", &call.teacher_max, Use::kRead},
-         {"teacher_sum", &call.teacher_sum, Use::kRead},
-         {"upstream", &call.upstream, Use::kRead},
-         {"student_gradient", &call.student_gradient.tensor, Use::kWritten},
-         {"teacher_gradient", &call.teacher_gradient.tensor, Use::kWritten}},
-        [&] { kl_backward(runtime_, call); });
+    std::vector<Part> parts = parts_of(call, Use::kRead);
+    parts.push_back({"upstream", &call.upstream, Use::kRead});
+    parts.push_back(
+        {"student_gradient", &call.student_gradient.tensor, Use::kWritten});
+    parts.push_back(
+        {"teacher_gradient", &call.teacher_gradient.tensor, Use::kWritten});
+    expect_refusals("kl_backward", parts, [&] { kl_backward(runtime_, call); });
   }
 }
 
