@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/offset_sweep.cuh"
+#include "common/prefetch.cuh"
 #include "common/results.cuh"
 #include "common/tree.cuh"
 
@@ -46,16 +47,22 @@ row_statistics(const RowStatisticsArguments args) {
       static_cast<const Logit*>(args.logits) +
       element_offset(args.rows,
                      row_position<kRows>(storage, args.rows.inner_rows));
+  OnlyTarget<Logit, Id, kVocab, has_only_id(kTerms, kManyIds)> target(
+      args.ids, at, thread);
   const RowSweep<Logit, kAligned, kVocab, kTerms, kSoftcap, kBlock, kFlight>
       sweep{row, scale};
   const RowFold<kTerms> fold{scale.to_log2};
   const LaneTotals<RowFold<kTerms>, kBlock> totals{fold, thread};
   sweep.take_row(totals);
+  target.load(row);
+  const RowPrefetch<Logit, Id, kVocab, kTerms, kManyIds, kRows> prefetch{
+      args, n, kMinBlocks * multiprocessors()};
+  prefetch.next(thread);
   const RowState state =
       fold_lanes<kBlock>(lane_store<RowFold<kTerms>>(), thread, fold);
   if (thread < 32) {
     write_row<Logit, Id, kVocab, kTerms, kManyIds, kSoftcap>(
-        args, n, row, state, scale, at, thread);
+        args, n, row, target, state, scale, at, thread);
   }
 }
 

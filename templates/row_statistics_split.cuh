@@ -48,15 +48,18 @@ row_statistics_split(const RowStatisticsArguments args) {
       static_cast<const Logit*>(args.logits) +
       element_offset(args.rows,
                      row_position<kRows>(storage, args.rows.inner_rows));
+  OnlyTarget<Logit, Id, kVocab, has_only_id(kTerms, kManyIds)> target(
+      args.ids, at, thread);
   const Fold fold{scale.to_log2};
   const SplitSweep<Logit, kVocab, kTerms, kAligned, kSoftcap, kSplit, kParts>
       sweep{AnyRow<Logit, kAligned>(row), scale, rank, thread};
+  if (rank == 0) target.load(row);
   sweep.gather(fold);
   if (rank != 0) return;
   const RowState state = fold_lanes<kBlock>(lane_store<Fold>(), thread, fold);
   if (thread < 32) {
     write_row<Logit, Id, kVocab, kTerms, kManyIds, kSoftcap>(
-        args, n, row, state, scale, at, thread);
+        args, n, row, target, state, scale, at, thread);
   }
 }
 

@@ -89,42 +89,46 @@ LOGPJIT_DEVICE void for_each_id(i64 ids_per_row, int thread, int threads,
   }
 }
 
-/// Thread `thread` of `threads` writes its share of the row's K
-/// log-probabilities; `row` is null when no id is live.
-template <typename Logit, typename Id, i64 kVocab, bool kManyIds, bool kSoftcap>
-LOGPJIT_DEVICE void write_logp(const RowStatisticsArguments& args, i64 n,
-                               const Logit* row, float max, float log_sum,
-                               const RowScale& scale, RowPosition at,
-                               int thread, int threads) {
-  for_each_id<kManyIds>(args.ids_per_row, thread, threads, [&](i64 k) {
-    const i64 id = load_id<Id>(args.ids, at, k);
-    float value = 0.0f;
-    if (is_live<kVocab>(id)) {
-      const float logit = capped<kSoftcap>(widen(row[id]), scale);
-      value = is_undefined(max) ? not_a_number()
-                                : log_probability(logit, max, log_sum, scale);
-    } else {
-      count_out_of_range(args, id);
-    }
-    args.logp[(kManyIds ? n * args.ids_per_row : n) + k] = value;
-  });
+/// Writes the log-probability of the row's id k, whose logit is `raw` if it is
+/// live.
+template <i64 kVocab, bool kManyIds, bool kSoftcap, typename Logit>
+LOGPJIT_DEVICE void write_logp(const RowStatisticsArguments& args, i64 n, i64 k,
+                               i64 id, Logit raw, float max, float log_sum,
+                               const RowScale& scale) {
+  float value = 0.0f;
+  if (is_live<kVocab>(id)) {
+    const float logit = capped<kSoftcap>(widen(raw), scale);
+    value = is_undefined(max) ? not_a_number()
+                              : log_probability(logit, max, log_sum, scale);
+  } else {
+    count_out_of_range(args, id);
+  }
+  args.logp[(kManyIds ? n * args.ids_per_row : n) + k] = value;
 }
 
-/// Warp 0 writes everything about row `n`.
+/// Warp 0 writes everything about row `n`; `target` is its only id.
 template <typename Logit, typename Id, i64 kVocab, int kTerms, bool kManyIds,
-          bool kSoftcap>
+          bool kSoftcap, typename Target>
 LOGPJIT_DEVICE void write_row(const RowStatisticsArguments& args, i64 n,
-                              const Logit* row, const RowState& state,
-                              const RowScale& scale, RowPosition at,
-                              int thread) {
+                              const Logit* row, const Target& target,
+                              const RowState& state, const RowScale& scale,
+                              RowPosition at, int thread) {
   const float log_sum = log_accurate(state.sum);
   if (thread == 0) {
     write_values<Logit, kVocab, kTerms, kSoftcap>(args, n, row, state, log_sum,
                                                   scale);
   }
   if constexpr ((kTerms & kTermLogp) != 0) {
-    write_logp<Logit, Id, kVocab, kManyIds, kSoftcap>(
-        args, n, row, state.max, log_sum, scale, at, thread, 32);
+    for_each_id<kManyIds>(args.ids_per_row, thread, 32, [&](i64 k) {
+      i64 id = target.id;
+      Logit raw = target.logit;
+      if constexpr (kManyIds) {
+        id = load_id<Id>(args.ids, at, k);
+        if (is_live<kVocab>(id)) raw = row[id];
+      }
+      write_logp<kVocab, kManyIds, kSoftcap>(args, n, k, id, raw, state.max,
+                                             log_sum, scale);
+    });
   }
 }
 

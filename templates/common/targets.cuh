@@ -1,8 +1,7 @@
 // Ids of a row: which are live, and the logits they point at.
 #pragma once
 
-#include "common/dtype.cuh"
-#include "common/rows.cuh"
+#include "common/state.cuh"
 
 namespace logpjit::device {
 
@@ -17,6 +16,34 @@ LOGPJIT_DEVICE i64 load_id(const VectorArgument& ids, RowPosition at, i64 k) {
   const i64 offset = element_offset(ids, at) + k * ids.item_stride;
   return static_cast<i64>(static_cast<const Id*>(ids.data)[offset]);
 }
+
+constexpr bool has_only_id(int terms, bool many_ids) {
+  return (terms & kTermLogp) != 0 && !many_ids;
+}
+
+/// The only id of a row and its logit, in thread 0 and each well before it is
+/// needed: a sweep and a fold hide that both come from memory. Nothing where a
+/// row has several ids, or none matters.
+template <typename Logit, typename Id, i64 kVocab, bool kOnlyId>
+struct OnlyTarget {
+  i64 id = -1;
+  Logit logit{};
+  int thread;
+
+  LOGPJIT_DEVICE OnlyTarget(const VectorArgument& ids, RowPosition at,
+                            int number)
+      : thread(number) {
+    if constexpr (kOnlyId) {
+      if (thread == 0) id = load_id<Id>(ids, at, 0);
+    }
+  }
+
+  LOGPJIT_DEVICE void load(const Logit* row) {
+    if constexpr (kOnlyId) {
+      if (thread == 0 && is_live<kVocab>(id)) logit = row[id];
+    }
+  }
+};
 
 /// True in every thread of the block when any of the row's ids is live. Several
 /// ids are voted on: a word of shared memory a warp, two barriers.

@@ -30,6 +30,12 @@ struct alignas(16) Word {
 LOGPJIT_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
 LOGPJIT_DEVICE i64 block_index() { return blockIdx.x; }
 LOGPJIT_DEVICE i64 grid_blocks() { return gridDim.x; }
+/// Multiprocessors of the device: for hints, since there may be fewer.
+LOGPJIT_DEVICE i64 multiprocessors() {
+  u32 count;
+  asm("mov.u32 %0, %%nsmid;" : "=r"(count));
+  return count;
+}
 /// Rank of this block within its cluster; 0 without clusters.
 LOGPJIT_DEVICE int cluster_rank() {
   u32 rank;
@@ -150,6 +156,10 @@ LOGPJIT_DEVICE void store_with(CachePolicy policy, Word* to, Word word) {
 #else
   *to = word;
 #endif
+}
+/// Starts to bring a line to the L2 cache: a hint.
+LOGPJIT_DEVICE void prefetch(const void* line) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
 }
 /// For lines that nothing reads again.
 LOGPJIT_DEVICE void store_stream(Word* to, Word word) {

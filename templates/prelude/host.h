@@ -90,6 +90,7 @@ static HostAbi host_abi;
 LOGPJIT_DEVICE int thread_index() { return host_abi.current()->index; }
 LOGPJIT_DEVICE i64 block_index() { return host_abi.current()->block; }
 LOGPJIT_DEVICE i64 grid_blocks() { return host_abi.current()->grid_blocks; }
+LOGPJIT_DEVICE i64 multiprocessors() { return 1; }
 /// Rank of this block within its cluster; 0 without clusters.
 LOGPJIT_DEVICE int cluster_rank() { return host_abi.current()->cluster_rank; }
 
@@ -271,6 +272,7 @@ LOGPJIT_DEVICE Word load_with(CachePolicy, const Word* from) {
 LOGPJIT_DEVICE void store_with(CachePolicy, Word* to, Word word) {
   store_word(to, word);
 }
+LOGPJIT_DEVICE void prefetch(const void*) {}
 LOGPJIT_DEVICE void store_stream(Word* to, Word word) { store_word(to, word); }
 LOGPJIT_DEVICE void add_relaxed(u64* counter, u64 value) {
   __atomic_fetch_add(counter, value, __ATOMIC_RELAXED);

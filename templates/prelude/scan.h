@@ -31,6 +31,7 @@ struct alignas(16) Word {
 LOGPJIT_DEVICE int thread_index();
 LOGPJIT_DEVICE i64 block_index();
 LOGPJIT_DEVICE i64 grid_blocks();
+LOGPJIT_DEVICE i64 multiprocessors();
 LOGPJIT_DEVICE int cluster_rank();
 
 LOGPJIT_DEVICE void sync_threads();
@@ -58,6 +59,7 @@ LOGPJIT_DEVICE CachePolicy keep_policy();
 LOGPJIT_DEVICE CachePolicy evict_policy();
 LOGPJIT_DEVICE Word load_with(CachePolicy policy, const Word* from);
 LOGPJIT_DEVICE void store_with(CachePolicy policy, Word* to, Word word);
+LOGPJIT_DEVICE void prefetch(const void* line);
 LOGPJIT_DEVICE void store_stream(Word* to, Word word);
 LOGPJIT_DEVICE void add_relaxed(u64* counter, u64 value);
 
