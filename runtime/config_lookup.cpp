@@ -191,10 +191,16 @@ RowChoice Ladder::choice(std::int64_t first, std::int64_t last) const {
     const TunedConfig& best = **std::ranges::min_element(rung.records, {}, far);
     const std::int64_t distance = far(&best) + rung.distance;
     if (distance > kReach) continue;
-    return chosen(best,
-                  rung.source == ConfigSource::kExact ? ConfigSource::kNearest
-                                                      : rung.source,
-                  distance);
+    RowChoice made =
+        chosen(best,
+               rung.source == ConfigSource::kExact ? ConfigSource::kNearest
+                                                   : rung.source,
+               distance);
+    // Where the default was best it is for other rows, too: theirs.
+    if (made.config == default_for(best.shape.rows).config) {
+      made.config = default_for(last).config;
+    }
+    return made;
   }
   return {.max_rows = last, .config = default_for(last).config};
 }

@@ -41,15 +41,19 @@ TunedConfig record(std::int64_t rows, const LaunchConfig& config = kTuned,
           .templates = template_digest(spec, config)};
 }
 
-RowChoice at(const std::vector<TunedConfig>& records, std::int64_t rows,
-             const DeviceInfo& device = gpu(),
-             const KernelSpec& spec = logp()) {
-  for (const RowChoice& choice :
-       tuned_choices(spec, device, records, {{.config = kDefault}})) {
+RowChoice among(const std::vector<RowChoice>& choices, std::int64_t rows) {
+  for (const RowChoice& choice : choices) {
     if (rows <= choice.max_rows) return choice;
   }
   ADD_FAILURE() << "no choice for " << rows << " rows";
   return {};
+}
+
+RowChoice at(const std::vector<TunedConfig>& records, std::int64_t rows,
+             const DeviceInfo& device = gpu(),
+             const KernelSpec& spec = logp()) {
+  return among(tuned_choices(spec, device, records, {{.config = kDefault}}),
+               rows);
 }
 
 TEST(TunedShape, TextIsReadBack) {
@@ -99,6 +103,22 @@ TEST(ConfigLookup, ExactThenNearestThenDefault) {
   EXPECT_EQ(at(records, 256).config, kTuned);
   EXPECT_EQ(at(records, 15).source, ConfigSource::kDefault);
   EXPECT_EQ(at(records, 257).config, kDefault);
+}
+
+TEST(ConfigLookup, WhereTheDefaultWasBestOtherRowsHaveTheirOwnDefault) {
+  const std::vector<RowChoice> defaults{{.max_rows = 66, .config = kOther},
+                                        {.config = kDefault}};
+  const std::vector<TunedConfig> records{record(64, kOther)};
+  const auto choices = tuned_choices(logp(), gpu(), records, defaults);
+  for (const std::int64_t rows : {16, 63, 64, 65, 66, 67, 128, 256}) {
+    const RowChoice choice = among(choices, rows);
+    EXPECT_EQ(choice.config, rows <= 66 ? kOther : kDefault) << rows;
+    EXPECT_NE(choice.source, ConfigSource::kDefault) << rows;
+  }
+  // Another winner is taken to be better than the default there, too.
+  const auto tuned = tuned_choices(logp(), gpu(), {{record(64)}}, defaults);
+  EXPECT_EQ(among(tuned, 65).config, kTuned);
+  EXPECT_EQ(among(tuned, 128).config, kTuned);
 }
 
 TEST(ConfigLookup, BetweenTwoRecordsTheNearerInOctavesServes) {
