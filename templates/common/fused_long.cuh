@@ -292,13 +292,6 @@ struct FusedLong {
     const FusedResult<Shape> result(
         gradient_task<Shape::kVocab, kTerms, false>(inputs, 1, thread), state,
         scale);
-    if (ring.rank == 0 && thread == 0) {
-      result.write(args, n, row, scale);
-      if ((kTerms & kTermLogp) != 0 && !has_id) {
-        args.values.logp[n] = 0.0f;
-        count_out_of_range(args.values, id);
-      }
-    }
     turn(result.live, {row, ring, result.coefficients, scale, thread}, after,
          lanes);
     if (ring.rank == 0) {
@@ -306,6 +299,14 @@ struct FusedLong {
                     args.gradient_columns, thread, kThreads);
     }
     if (owner) result.finish_target(args, n, id, row, target_logit, scale);
+    // Last: no warp is to be late for the gradient.
+    if (ring.rank == 0 && thread == 0) {
+      result.write(args, n, row, scale);
+      if ((kTerms & kTermLogp) != 0 && !has_id) {
+        args.values.logp[n] = 0.0f;
+        count_out_of_range(args.values, id);
+      }
+    }
   }
 };
 
