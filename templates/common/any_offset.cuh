@@ -65,7 +65,8 @@ struct AnyRow {
                        static_cast<i64>(group) * kGroupWords<T>;
     LOGPJIT_UNROLL
     for (int i = 0; i < kWords; ++i) {
-      raw[i] = kAligned ? load_stream(from + i) : load_shared_line(from + i);
+      raw[i] =
+          kAligned ? Group<T>::load_word(from + i) : load_shared_line(from + i);
     }
   }
   /// The same for data that a gradient may lie over: kept in L2, and loaded

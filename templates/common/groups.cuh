@@ -12,6 +12,12 @@ struct Group {
   using RawPeak = Peak<T>;
   static constexpr int kWords = kGroupWords<T>;
 
+  /// One of an aligned group's words. Two words are a sector of 32 bytes, which
+  /// without L1 would be fetched for each of them: 3 % of the bandwidth.
+  LOGPJIT_DEVICE static Word load_word(const Word* from) {
+    return kWords == 1 ? load_stream(from) : load_shared_line(from);
+  }
+
   LOGPJIT_DEVICE static void unpack(const Word (&raw)[kWords],
                                     float (&x)[kGroup]) {
     if constexpr (kWords == 1) {

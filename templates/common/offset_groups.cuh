@@ -64,7 +64,9 @@ struct OffsetGroup<T, 0> : Group<T> {
                                   Word (&raw)[kGroupWords<T>]) {
     const Word* from = words + static_cast<i64>(group) * kGroupWords<T>;
     LOGPJIT_UNROLL
-    for (int i = 0; i < kGroupWords<T>; ++i) raw[i] = load_stream(from + i);
+    for (int i = 0; i < kGroupWords<T>; ++i) {
+      raw[i] = Group<T>::load_word(from + i);
+    }
   }
 };
 
