@@ -54,7 +54,12 @@ class Engine {
     return prepare_for(spec, stream);
   }
   const Program& prepare(const KernelSpec& spec);
-  /// The same, or null where calls of `spec` are the fallback's: it is asked
+  /// The program of `spec` if it is prepared and calls are not the fallback's.
+  const Program* prepared_program(const KernelSpec& spec) const {
+    if (options_.fallback == FallbackUse::kAlways) return nullptr;
+    return programs_.find(spec);
+  }
+  /// `program`, or null where calls of `spec` are the fallback's: it is asked
   /// for, or the kernel cannot be built. Tries to build once; says so once.
   const Program* find_program(const KernelSpec& spec, CUstream_st* stream) {
     if (options_.fallback == FallbackUse::kAlways) return nullptr;

@@ -98,9 +98,11 @@ void run(Runtime& runtime, const RowWithGrad& call, runtime::CopiedLogits* copy,
   }
   if (made.space.rows() == 0) return;
   const runtime::Program* program = nullptr;
-  if (fused.alike && !options.fallback &&
-      runtime::fits_on_chip(made.spec, info)) {
-    program = engine.find_program(made.spec, stream);
+  if (fused.alike && !options.fallback) {
+    program = engine.prepared_program(made.spec);
+    if (program == nullptr && runtime::fits_on_chip(made.spec, info)) {
+      program = engine.find_program(made.spec, stream);
+    }
   }
   if (program == nullptr) return run_apart(runtime, call, stream);
   program->launch(made.space.rows(), stream, fused.arguments);
