@@ -66,7 +66,7 @@ LaunchConfig statistics_config(const KernelSpec& spec) {
     return block_config(256, 3, 1);
   }
   const bool large = spec.aligned && !has(spec.terms, Terms::kEntropy) &&
-                     device::segment_count(spec.vocab) > 1;
+                     device::tile_count(spec.vocab) > 3;
   const int block = large ? 512 : 256;
   return block_config(block, blocks_with(statistics_registers(spec), block), 1);
 }

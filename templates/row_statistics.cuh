@@ -47,8 +47,7 @@ row_statistics(const RowStatisticsArguments args) {
       static_cast<const Logit*>(args.logits) +
       element_offset(args.rows,
                      row_position<kRows>(storage, args.rows.inner_rows));
-  OnlyTarget<Logit, Id, kVocab, has_only_id(kTerms, kManyIds)> target(
-      args.ids, at, thread);
+  OnlyTarget<Logit, Id, kVocab, kTerms, kManyIds> target(args.ids, at, thread);
   const RowSweep<Logit, kAligned, kVocab, kTerms, kSoftcap, kBlock, kFlight>
       sweep{row, scale};
   const RowFold<kTerms> fold{scale.to_log2};

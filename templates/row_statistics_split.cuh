@@ -48,8 +48,7 @@ row_statistics_split(const RowStatisticsArguments args) {
       static_cast<const Logit*>(args.logits) +
       element_offset(args.rows,
                      row_position<kRows>(storage, args.rows.inner_rows));
-  OnlyTarget<Logit, Id, kVocab, has_only_id(kTerms, kManyIds)> target(
-      args.ids, at, thread);
+  OnlyTarget<Logit, Id, kVocab, kTerms, kManyIds> target(args.ids, at, thread);
   const Fold fold{scale.to_log2};
   const SplitSweep<Logit, kVocab, kTerms, kAligned, kSoftcap, kSplit, kParts>
       sweep{AnyRow<Logit, kAligned>(row), scale, rank, thread};

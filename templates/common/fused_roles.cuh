@@ -80,7 +80,7 @@ LOGPJIT_DEVICE void hand_over(const FusedBarriers<Shape>& barriers,
   if (thread >= 128) return;
   LOGPJIT_UNROLL
   for (int half = 0; half < 2 / Shape::kCluster; ++half) {
-    const RowState state = fold_warp<5>(lanes[half], fold);
+    const RowState state = fold.template merge_warp<5>(lanes[half]);
     if (thread % 32 == 0) {
       barriers.publish(row_number, thread / 32 + 4 * (half + rank), state);
     }

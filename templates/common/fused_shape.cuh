@@ -131,7 +131,7 @@ struct FusedBarriers {
   LOGPJIT_DEVICE RowState wait_for_state(u32 row, int thread,
                                          float to_log2) const {
     mbarrier_wait(ready(row), row / kRowBuffers % 2);
-    return fold_warp<3>(states(row).get(thread % 8), Fold{to_log2});
+    return Fold{to_log2}.template merge_warp<3>(states(row).get(thread % 8));
   }
   /// In a cluster the states come as counted bytes: one thread arms the barrier
   /// for the next row that uses its buffer.

@@ -9,32 +9,37 @@ namespace logpjit::device {
 struct KlFold {
   using State = KlState;
   static constexpr int kMembers = kKlMembers;
-  static constexpr int kMaxima = 2;
 
   RowScale scale_a;
   RowScale scale_b;
 
-  LOGPJIT_DEVICE static void pack(const State& state,
-                                  float (&members)[kMembers]) {
-    members[0] = state.max_a;
-    members[1] = state.max_b;
-    members[2] = state.sum_a;
-    members[3] = state.sum_b;
-    members[4] = state.cross;
+  template <typename Put>
+  LOGPJIT_DEVICE static void write(const State& state, float* to, int stride,
+                                   const Put& put) {
+    put(to, state.max_a);
+    put(to + stride, state.max_b);
+    put(to + 2 * stride, state.sum_a);
+    put(to + 3 * stride, state.sum_b);
+    put(to + 4 * stride, state.cross);
   }
-  LOGPJIT_DEVICE static State unpack(const float (&members)[kMembers]) {
-    return {members[0], members[2], members[1], members[3], members[4]};
+  LOGPJIT_DEVICE static State read(const float* from, int stride) {
+    return {from[0], from[2 * stride], from[stride], from[3 * stride],
+            from[4 * stride]};
   }
+
   LOGPJIT_DEVICE static State empty() { return empty_kl_state(); }
   LOGPJIT_DEVICE State merge(const State& x, const State& y) const {
     return device::merge(x, y, scale_a, scale_b);
   }
-  LOGPJIT_DEVICE State raised(State state,
-                              const float (&maxima)[kMaxima]) const {
-    raise(state, maxima[0], maxima[1], scale_a, scale_b);
+  template <int kBits>
+  LOGPJIT_DEVICE State merge_warp(State state) const {
+    raise(state, warp_max<kBits>(state.max_a), warp_max<kBits>(state.max_b),
+          scale_a, scale_b);
+    state.sum_a = warp_sum<kBits>(state.sum_a);
+    state.sum_b = warp_sum<kBits>(state.sum_b);
+    state.cross = warp_sum<kBits>(state.cross);
     return state;
   }
-  LOGPJIT_DEVICE static float combine(int, float a, float b) { return a + b; }
 };
 
 }  // namespace logpjit::device

@@ -37,16 +37,11 @@ struct ShardPartials {
   }
 
   LOGPJIT_DEVICE void put(i64 row, const typename Fold::State& state) const {
-    float members[Fold::kMembers];
-    Fold::pack(state, members);
-    LOGPJIT_UNROLL
-    for (int i = 0; i < Fold::kMembers; ++i) record(row)[i] = members[i];
+    Fold::write(state, record(row), 1,
+                [](float* to, float member) { *to = member; });
   }
   LOGPJIT_DEVICE typename Fold::State get(i64 row) const {
-    float members[Fold::kMembers];
-    LOGPJIT_UNROLL
-    for (int i = 0; i < Fold::kMembers; ++i) members[i] = record(row)[i];
-    return Fold::unpack(members);
+    return Fold::read(record(row), 1);
   }
 };
 

@@ -90,16 +90,16 @@ LOGPJIT_DEVICE float max_of(const float (&x)[kGroup]) {
 template <int kTerms>
 LOGPJIT_DEVICE void add(RowState& state, const float (&x)[kGroup], float base,
                         float to_log2) {
-  float terms[kGroup];
-  float exponents[kGroup];
-  LOGPJIT_UNROLL
-  for (int i = 0; i < kGroup; ++i) {
-    const float exponent = (x[i] - base) * to_log2;
-    terms[i] = exp2_approx(exponent);
-    exponents[i] = bounded_exponent(exponent);
-  }
+  const auto exponent = [&](int i) { return (x[i] - base) * to_log2; };
+  const auto term = [&](int i) { return exp2_approx(exponent(i)); };
+  const float terms[kGroup] = {term(0), term(1), term(2), term(3),
+                               term(4), term(5), term(6), term(7)};
   state.sum += sum_of(terms);
   if constexpr ((kTerms & kTermEntropy) != 0) {
+    const auto bounded = [&](int i) { return bounded_exponent(exponent(i)); };
+    const float exponents[kGroup] = {bounded(0), bounded(1), bounded(2),
+                                     bounded(3), bounded(4), bounded(5),
+                                     bounded(6), bounded(7)};
     state.weight += dot_of(terms, exponents);
   }
   if constexpr ((kTerms & kTermSquares) != 0) {

@@ -3,60 +3,71 @@
 
 #include "common/layout.cuh"
 #include "common/state.cuh"
+#include "common/warp.cuh"
 
 namespace logpjit::device {
 
-/// A fold names a kind of state: its members as floats, maxima first, and how
-/// two or many merge. The lane tree and the stores work with any fold.
+/// A fold names a kind of state: its members as floats, and how two or a warp's
+/// merge. The lane tree and the stores work with any fold.
 template <int kTerms>
 struct RowFold {
   using State = RowState;
   static constexpr int kMembers = state_members(kTerms);
-  static constexpr int kMaxima = 1;
 
   float to_log2;
 
-  LOGPJIT_DEVICE static void pack(const State& state,
-                                  float (&members)[kMembers]) {
-    members[0] = state.max;
-    members[1] = state.sum;
-    int next = 2;
-    if constexpr ((kTerms & kTermEntropy) != 0) members[next++] = state.weight;
-    if constexpr ((kTerms & kTermSquares) != 0) members[next++] = state.square;
+  /// Calls `put(to, member)` for the members of a state, `stride` apart.
+  template <typename Put>
+  LOGPJIT_DEVICE static void write(const State& state, float* to, int stride,
+                                   const Put& put) {
+    put(to, state.max);
+    put(to += stride, state.sum);
+    if constexpr ((kTerms & kTermEntropy) != 0) put(to += stride, state.weight);
+    if constexpr ((kTerms & kTermSquares) != 0) put(to += stride, state.square);
     if constexpr ((kTerms & kTermArgmax) != 0) {
-      members[next++] = float_of(static_cast<u32>(state.group));
+      put(to += stride, float_of(static_cast<u32>(state.group)));
     }
   }
-  LOGPJIT_DEVICE static State unpack(const float (&members)[kMembers]) {
+  /// The state that was written so.
+  LOGPJIT_DEVICE static State read(const float* from, int stride) {
     State state = empty_state();
-    state.max = members[0];
-    state.sum = members[1];
-    int next = 2;
-    if constexpr ((kTerms & kTermEntropy) != 0) state.weight = members[next++];
-    if constexpr ((kTerms & kTermSquares) != 0) state.square = members[next++];
+    state.max = *from;
+    state.sum = *(from += stride);
+    if constexpr ((kTerms & kTermEntropy) != 0) {
+      state.weight = *(from += stride);
+    }
+    if constexpr ((kTerms & kTermSquares) != 0) {
+      state.square = *(from += stride);
+    }
     if constexpr ((kTerms & kTermArgmax) != 0) {
-      state.group = static_cast<i32>(bits_of(members[next++]));
+      state.group = static_cast<i32>(bits_of(*(from += stride)));
     }
     return state;
   }
+
   LOGPJIT_DEVICE static State empty() { return empty_state(); }
   LOGPJIT_DEVICE State merge(const State& a, const State& b) const {
     return device::merge<kTerms>(a, b, to_log2);
   }
-  /// The state about the maximum of several, `maxima[0]`.
-  LOGPJIT_DEVICE State raised(State state,
-                              const float (&maxima)[kMaxima]) const {
-    if (state.max != maxima[0]) state.group = -1;
-    raise<kTerms>(state, maxima[0], to_log2);
-    return state;
-  }
-  /// Member `index` of two states about the same maximum, as one. Groups are
-  /// numbers in float bits, -1 none: the first one wins.
-  LOGPJIT_DEVICE static float combine(int index, float a, float b) {
-    if ((kTerms & kTermArgmax) != 0 && index == kMembers - 1) {
-      return bits_of(a) < bits_of(b) ? a : b;
+  /// The states of the lanes that differ in bits 0 to `kBits` - 1: the maximum
+  /// first, then every state is rescaled once, then the sums. (Merging level by
+  /// level would rescale at each, and the approximate exponential's bias would
+  /// add up.)
+  template <int kBits>
+  LOGPJIT_DEVICE State merge_warp(State state) const {
+    const float max = warp_max<kBits>(state.max);
+    if constexpr ((kTerms & kTermArgmax) != 0) {
+      state.group = warp_first<kBits>(state.max == max ? state.group : -1);
     }
-    return a + b;
+    raise<kTerms>(state, max, to_log2);
+    state.sum = warp_sum<kBits>(state.sum);
+    if constexpr ((kTerms & kTermEntropy) != 0) {
+      state.weight = warp_sum<kBits>(state.weight);
+    }
+    if constexpr ((kTerms & kTermSquares) != 0) {
+      state.square = warp_sum<kBits>(state.square);
+    }
+    return state;
   }
 };
 
@@ -69,43 +80,27 @@ struct StateStore {
   int capacity;
 
   LOGPJIT_DEVICE void put(int index, const State& state) const {
-    float members[Fold::kMembers];
-    Fold::pack(state, members);
-    LOGPJIT_UNROLL
-    for (int i = 0; i < Fold::kMembers; ++i) {
-      base[i * capacity + index] = members[i];
-    }
+    Fold::write(state, base + index, capacity,
+                [](float* to, float member) { *to = member; });
   }
 
   /// The same to the cluster's block `rank`; the bytes arrive at its `barrier`.
   LOGPJIT_DEVICE void send(int rank, int index, const State& state,
                            Mbarrier* barrier) const {
-    float members[Fold::kMembers];
-    Fold::pack(state, members);
-    LOGPJIT_UNROLL
-    for (int i = 0; i < Fold::kMembers; ++i) {
-      send_at(base + i * capacity + index, rank, members[i], barrier);
-    }
+    Fold::write(state, base + index, capacity, [&](float* to, float member) {
+      send_at(to, rank, member, barrier);
+    });
   }
 
   /// The same in the shared memory of the cluster's block `rank`; seen there
   /// after the next sync_cluster.
   LOGPJIT_DEVICE void put_at(int rank, int index, const State& state) const {
-    float members[Fold::kMembers];
-    Fold::pack(state, members);
-    LOGPJIT_UNROLL
-    for (int i = 0; i < Fold::kMembers; ++i) {
-      store_at(base + i * capacity + index, rank, members[i]);
-    }
+    Fold::write(state, base + index, capacity,
+                [&](float* to, float member) { store_at(to, rank, member); });
   }
 
   LOGPJIT_DEVICE State get(int index) const {
-    float members[Fold::kMembers];
-    LOGPJIT_UNROLL
-    for (int i = 0; i < Fold::kMembers; ++i) {
-      members[i] = base[i * capacity + index];
-    }
-    return Fold::unpack(members);
+    return Fold::read(base + index, capacity);
   }
 };
 

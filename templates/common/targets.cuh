@@ -17,16 +17,26 @@ LOGPJIT_DEVICE i64 load_id(const VectorArgument& ids, RowPosition at, i64 k) {
   return static_cast<i64>(static_cast<const Id*>(ids.data)[offset]);
 }
 
-constexpr bool has_only_id(int terms, bool many_ids) {
-  return (terms & kTermLogp) != 0 && !many_ids;
-}
+/// A number for a row's id: where the row is taken for its ids alone its only
+/// one is live, and V is at most 2^30.
+template <int kTerms>
+struct HeldId {
+  using Number = i64;
+};
+template <>
+struct HeldId<kTermLogp> {
+  using Number = i32;
+};
 
 /// The only id of a row and its logit, in thread 0 and each well before it is
 /// needed: a sweep and a fold hide that both come from memory. Nothing where a
 /// row has several ids, or none matters.
-template <typename Logit, typename Id, i64 kVocab, bool kOnlyId>
+template <typename Logit, typename Id, i64 kVocab, int kTerms, bool kManyIds>
 struct OnlyTarget {
-  i64 id = -1;
+  using Number = typename HeldId<kTerms>::Number;
+  static constexpr bool kOnlyId = (kTerms & kTermLogp) != 0 && !kManyIds;
+
+  Number id = -1;
   Logit logit{};
   int thread;
 
@@ -34,7 +44,7 @@ struct OnlyTarget {
                             int number)
       : thread(number) {
     if constexpr (kOnlyId) {
-      if (thread == 0) id = load_id<Id>(ids, at, 0);
+      if (thread == 0) id = static_cast<Number>(load_id<Id>(ids, at, 0));
     }
   }
 

@@ -9,35 +9,6 @@
 
 namespace logpjit::device {
 
-/// Lane bits 0 to `bits` - 1 of a warp: first the maxima, then every state is
-/// rescaled once, then the sums. (Merging level by level would rescale at each,
-/// and the approximate exponential's bias would add up.)
-template <int kBits, typename Fold>
-LOGPJIT_DEVICE typename Fold::State fold_warp(typename Fold::State state,
-                                              const Fold& fold) {
-  float members[Fold::kMembers];
-  Fold::pack(state, members);
-  float maxima[Fold::kMaxima];
-  LOGPJIT_UNROLL
-  for (int i = 0; i < Fold::kMaxima; ++i) {
-    maxima[i] = members[i];
-    LOGPJIT_UNROLL
-    for (int bit = 0; bit < kBits; ++bit) {
-      maxima[i] = max_nan(maxima[i], shuffle_xor(maxima[i], 1 << bit));
-    }
-  }
-  Fold::pack(fold.raised(state, maxima), members);
-  LOGPJIT_UNROLL
-  for (int i = Fold::kMaxima; i < Fold::kMembers; ++i) {
-    LOGPJIT_UNROLL
-    for (int bit = 0; bit < kBits; ++bit) {
-      members[i] =
-          Fold::combine(i, members[i], shuffle_xor(members[i], 1 << bit));
-    }
-  }
-  return Fold::unpack(members);
-}
-
 /// Four lanes that differ in bits 8 and 7: bit 8 first.
 template <typename Fold>
 LOGPJIT_DEVICE typename Fold::State fold_four(
@@ -52,21 +23,24 @@ LOGPJIT_DEVICE typename Fold::State fold_four(
 template <int kBlock, typename Fold>
 LOGPJIT_DEVICE typename Fold::State fold_lanes(const StateStore<Fold>& lanes,
                                                int thread, const Fold& fold) {
+  constexpr int kWarps = kBlock / 32;
+  constexpr int kRounds = kWarps < kTreeWarps ? kTreeWarps / kWarps : 1;
   const StateStore<Fold> warps = warp_store<Fold>();
+  const int first = warp_of(thread);
   sync_threads();
   LOGPJIT_UNROLL
-  for (int i = thread; i < 256; i += kBlock) {
-    const int lane = i / 128 * 512 + i % 128;
-    const auto state =
+  for (int round = 0; round < kRounds; ++round) {
+    const int warp = round * kWarps + first;
+    if (kWarps > kTreeWarps && warp >= kTreeWarps) continue;
+    const int lane = warp / 4 * 512 + warp % 4 * 32 + thread % 32;
+    const auto state = fold.template merge_warp<5>(
         fold_four(lanes.get(lane), lanes.get(lane + 256), lanes.get(lane + 128),
-                  lanes.get(lane + 384), fold);
-    const auto warp = fold_warp<5>(state, fold);
-    if (thread % 32 == 0) warps.put(i / 32, warp);
+                  lanes.get(lane + 384), fold));
+    if (thread % 32 == 0) warps.put(warp, state);
   }
   sync_threads();
-  typename Fold::State row = Fold::empty();
-  if (thread < 32) row = fold_warp<3>(warps.get(thread % 8), fold);
-  return row;
+  if (first != 0) return Fold::empty();
+  return fold.template merge_warp<3>(warps.get(thread % kTreeWarps));
 }
 
 }  // namespace logpjit::device

@@ -81,6 +81,11 @@ LOGPJIT_DEVICE u32 ballot(bool value) {
   return __ballot_sync(0xffffffffu, value);
 }
 LOGPJIT_DEVICE int count_bits(u32 value) { return __popc(value); }
+/// The warp of thread `thread`, all of which call it: the compiler then knows
+/// that it is one for all, and that what depends on it does not part them.
+LOGPJIT_DEVICE int warp_of(int thread) {
+  return __shfl_sync(0xffffffffu, thread / 32, 0);
+}
 
 // --- Shared memory ----------------------------------------------------------
 

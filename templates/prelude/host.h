@@ -238,6 +238,7 @@ LOGPJIT_DEVICE float shuffle(float value, int lane) {
 }
 LOGPJIT_DEVICE u32 ballot(bool value) { return host_abi.ballot(value); }
 LOGPJIT_DEVICE int count_bits(u32 value) { return __builtin_popcount(value); }
+LOGPJIT_DEVICE int warp_of(int thread) { return thread / 32; }
 
 // --- Memory -----------------------------------------------------------------
 

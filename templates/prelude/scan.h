@@ -45,6 +45,7 @@ LOGPJIT_DEVICE i32 shuffle_xor(i32 value, int mask);
 LOGPJIT_DEVICE float shuffle(float value, int lane);
 LOGPJIT_DEVICE u32 ballot(bool value);
 LOGPJIT_DEVICE int count_bits(u32 value);
+LOGPJIT_DEVICE int warp_of(int thread);
 
 template <typename T>
 LOGPJIT_DEVICE T* shared_memory(int byte_offset);
