@@ -50,7 +50,8 @@ int statistics_registers(const KernelSpec& spec) {
                        : 22 + (wide ? 20 : 8) * cut + (entropy ? 16 : 0);
   int registers = std::max(whole, last) + (spec.temperature ? 2 : 0);
   if (span < tiles) registers += spec.aligned ? 8 : 24;
-  return registers;
+  if (spec.aligned && spec.vocab % 8 != 0) registers += 8;
+  return wide ? std::max(registers, 40) : registers;
 }
 
 /// Blocks of `block` threads that can have so many registers each.
@@ -65,10 +66,16 @@ LaunchConfig statistics_config(const KernelSpec& spec) {
       spec.softcap) {
     return block_config(256, 3, 1);
   }
+  int registers = statistics_registers(spec);
+  // Two blocks of 512 at least.
   const bool large = spec.aligned && !has(spec.terms, Terms::kEntropy) &&
-                     device::tile_count(spec.vocab) > 3;
+                     device::tile_count(spec.vocab) > 3 && registers <= 64;
   const int block = large ? 512 : 256;
-  return block_config(block, blocks_with(statistics_registers(spec), block), 1);
+  // Rows that end within a tile: the compiler makes do with 32, and full
+  // multiprocessors gain 1 %.
+  const bool ends_early = spec.vocab % device::kTileColumns != 0;
+  if (large && ends_early && registers <= 36) registers = 32;
+  return block_config(block, blocks_with(registers, block), 1);
 }
 
 /// Rows of several segments are split over clusters when there are too few of

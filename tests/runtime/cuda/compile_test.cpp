@@ -100,6 +100,10 @@ std::vector<KernelSpec> specs() {
        {std::tuple{"logp", DType::kBf16, 32000},
         std::tuple{"logp", DType::kBf16, 201088},
         std::tuple{"logp", DType::kFp32, 151936},
+        // A last group that is cut, no cut tile, spans of 2 wide tiles.
+        std::tuple{"logp", DType::kBf16, 30522},
+        std::tuple{"logp", DType::kBf16, 40960},
+        std::tuple{"logp", DType::kFp32, 45056},
         std::tuple{"entropy", DType::kBf16, 151936},
         std::tuple{"kl", DType::kBf16, 128256},
         std::tuple{"logp_with_grad", DType::kBf16, 151936},
