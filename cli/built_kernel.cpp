@@ -1,10 +1,14 @@
 // One kernel that was found or compiled, for tables and documents.
 #include "cli/built_kernel.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <exception>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "runtime/launch_table.hpp"
+#include "tuning/parallel.hpp"
 
 namespace logpjit::cli {
 namespace {
@@ -28,6 +32,33 @@ BuiltKernel build_kernel(ArchBuilder& builder, const KernelSpec& spec,
   kernel.dynamic_shared_bytes =
       runtime::shape_per_row(spec, config).launch.dynamic_shared_bytes;
   return kernel;
+}
+
+int build_threads() {
+  constexpr unsigned kMost = 8;
+  return static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1U, kMost));
+}
+
+std::vector<BuiltKernel> build_kernels(ArchBuilder& builder,
+                                       const KernelSpec& spec,
+                                       std::span<const LaunchConfig> configs) {
+  std::vector<BuiltKernel> kernels(configs.size());
+  std::vector<std::exception_ptr> failures(configs.size());
+  tuning::parallel_for(
+      configs.size(), build_threads(),
+      [&](std::size_t i) {
+        try {
+          kernels[i] = build_kernel(builder, spec, configs[i]);
+        } catch (...) {
+          failures[i] = std::current_exception();
+        }
+      },
+      [] { return false; });
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  return kernels;
 }
 
 std::string to_json(const BuiltKernel& kernel) {

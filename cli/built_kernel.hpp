@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cli/arch_builder.hpp"
 
@@ -21,6 +23,15 @@ struct BuiltKernel {
 /// Throws what ArchBuilder::build does.
 BuiltKernel build_kernel(ArchBuilder& builder, const KernelSpec& spec,
                          const LaunchConfig& config);
+
+/// Threads that build kernels side by side: one a core, at most 8.
+int build_threads();
+
+/// All of `configs`, side by side; throws what the first failed one in their
+/// order threw.
+std::vector<BuiltKernel> build_kernels(ArchBuilder& builder,
+                                       const KernelSpec& spec,
+                                       std::span<const LaunchConfig> configs);
 
 /// A JSON object: arch, config, key, facts of the image (null where a compiler
 /// does not say), cache, ms, compile_ms.

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -30,32 +32,41 @@ struct Flags {
   bool json = false;
 };
 
-std::vector<BuiltKernel> build_all(const Flags& flags) {
+/// Kernels and how long all of them took.
+struct Built {
+  std::vector<BuiltKernel> entries;
+  double ms = 0;
+};
+
+Built build_all(const Flags& flags) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
   const KernelSpec spec = flags.kernel.spec();
   const std::vector<Arch> archs = parse_archs(flags.arch);
   const Options options = flags.where.options();
   const auto tuned = runtime::read_tuned_configs(options);
   Progress progress(static_cast<std::int64_t>(archs.size()));
-  std::vector<BuiltKernel> entries;
+  Built built;
   for (const Arch& arch : archs) {
     progress.step(fmt::format("compile {} for {}", spec.op(), arch.name));
     ArchBuilder builder(arch, options);
-    for (const LaunchConfig& config :
-         configs_of(spec, arch, flags.config, tuned)) {
-      entries.push_back(build_kernel(builder, spec, config));
-    }
+    std::ranges::move(
+        build_kernels(builder, spec,
+                      configs_of(spec, arch, flags.config, tuned)),
+        std::back_inserter(built.entries));
   }
-  return entries;
+  built.ms =
+      std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  return built;
 }
 
-void print_json(const Flags& flags, const std::vector<BuiltKernel>& entries) {
+void print_json(const Flags& flags, const Built& built) {
   const KernelSpec spec = flags.kernel.spec();
-  Json document{{"op", spec.op()},
-                {"dtype", name(spec.logits)},
-                {"vocab", spec.vocab},
-                {"spec", spec.text()},
+  Json document{{"op", spec.op()},         {"dtype", name(spec.logits)},
+                {"vocab", spec.vocab},     {"spec", spec.text()},
+                {"ms", built.ms},          {"threads", build_threads()},
                 {"entries", Json::array()}};
-  for (const BuiltKernel& entry : entries) {
+  for (const BuiltKernel& entry : built.entries) {
     document["entries"].push_back(Json::parse(to_json(entry)));
   }
   fmt::print("{}\n", document.dump(2));
@@ -65,11 +76,11 @@ std::string number_or_dash(std::int32_t value) {
   return value < 0 ? "-" : fmt::format("{}", value);
 }
 
-void print_table(const std::vector<BuiltKernel>& entries) {
+void print_table(const Built& all) {
   Table table({"arch", "config", "registers", "spills", "stack", "shared",
                "bytes", "cache", "ms"},
               {2, 3, 4, 5, 6, 8});
-  for (const BuiltKernel& entry : entries) {
+  for (const BuiltKernel& entry : all.entries) {
     const cache::LaunchFacts& facts = entry.built.image->facts;
     table.add({entry.arch, entry.config.text(), number_or_dash(facts.registers),
                number_or_dash(facts.spill_bytes),
@@ -79,7 +90,8 @@ void print_table(const std::vector<BuiltKernel>& entries) {
                fmt::format("{}", entry.built.image->bytes.size()),
                entry.hit() ? "hit" : "miss", fmt::format("{:.1f}", entry.ms)});
   }
-  fmt::print("{}", table.text());
+  fmt::print("{}{} kernels in {:.0f} ms\n", table.text(), all.entries.size(),
+             all.ms);
 }
 
 int compile(const Flags& flags) {
@@ -87,11 +99,11 @@ int compile(const Flags& flags) {
     return check_cached({flags.check, flags.arch}, flags.where.options(),
                         flags.json);
   }
-  const auto entries = build_all(flags);
+  const Built built = build_all(flags);
   if (flags.json) {
-    print_json(flags, entries);
+    print_json(flags, built);
   } else {
-    print_table(entries);
+    print_table(built);
   }
   return kSuccess;
 }

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "cli/built_kernel.hpp"
 #include "cli/command.hpp"
@@ -28,8 +27,6 @@ using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 using runtime::TunedConfig;
 using runtime::TunedShape;
-
-constexpr unsigned kMostThreads = 8;
 
 /// A configuration of a job: what became of it.
 struct Part {
@@ -136,10 +133,8 @@ void build_job(ArchBuilder& builder, Job& job) {
   if (first.is_refused) {
     throw Error(ErrorCode::kInvalidArgument, first.failure);
   }
-  const unsigned threads =
-      std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
   tuning::parallel_for(
-      job.parts.size() - 1, static_cast<int>(threads),
+      job.parts.size() - 1, build_threads(),
       [&](std::size_t i) { build_part(builder, job.spec, job.parts[i + 1]); },
       [] { return InterruptGuard::interrupted(); });
   job.seconds = std::chrono::duration<double>(Clock::now() - begin).count();

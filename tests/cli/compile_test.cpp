@@ -65,6 +65,32 @@ TEST_F(Compile, FourArchitecturesWithoutAGpu) {
   expect_entries(compile(archs, {"--json"}), 4, "hit");
 }
 
+TEST_F(Compile, SideBySideInTheOrderOfTheConfigurations) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Words words{"compile", "--op",  "logp",   "--dtype", "bf16",
+                    "--vocab", "75968", "--arch", "sm_90a",  "--json"};
+  const auto configs_of = [](const Json& document) {
+    Words configs;
+    for (const Json& entry : document["entries"]) {
+      configs.push_back(entry["config"]);
+    }
+    return configs;
+  };
+  const auto cold = run_logpjit(folder_.path(), words);
+  expect_entries(cold, 4, "miss");
+  const Json document = Json::parse(cold.out);
+  const Words configs = configs_of(document);
+  EXPECT_EQ(configs.front(), "parts=4,split=16");
+  EXPECT_EQ(configs.back(), "block=512,flight=1,min_blocks=4");
+  EXPECT_GE(document["threads"], 1);
+  for (const Json& entry : document["entries"]) {
+    EXPECT_LE(entry["ms"], document["ms"]);
+  }
+  const auto warm = run_logpjit(folder_.path(), words);
+  expect_entries(warm, 4, "hit");
+  EXPECT_EQ(configs_of(Json::parse(warm.out)), configs);
+}
+
 TEST_F(Compile, AnArchitectureTheCompilerDoesNotKnow) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const auto result = compile("sm_999");
