@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "runtime/launch_table.hpp"
-#include "tuning/parallel.hpp"
+#include "runtime/parallel.hpp"
+#include "tuning/stopwatch.hpp"
 
 namespace logpjit::cli {
 namespace {
@@ -23,12 +23,10 @@ Json known(std::int32_t value) {
 
 BuiltKernel build_kernel(ArchBuilder& builder, const KernelSpec& spec,
                          const LaunchConfig& config) {
-  using Clock = std::chrono::steady_clock;
   BuiltKernel kernel{builder.arch().name, config, {}, 0, 0};
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   kernel.built = builder.build(spec, config);
-  kernel.ms =
-      std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  kernel.ms = tuning::ms_since(start);
   kernel.dynamic_shared_bytes =
       runtime::shape_per_row(spec, config).launch.dynamic_shared_bytes;
   return kernel;
@@ -44,20 +42,9 @@ std::vector<BuiltKernel> build_kernels(ArchBuilder& builder,
                                        const KernelSpec& spec,
                                        std::span<const LaunchConfig> configs) {
   std::vector<BuiltKernel> kernels(configs.size());
-  std::vector<std::exception_ptr> failures(configs.size());
-  tuning::parallel_for(
-      configs.size(), build_threads(),
-      [&](std::size_t i) {
-        try {
-          kernels[i] = build_kernel(builder, spec, configs[i]);
-        } catch (...) {
-          failures[i] = std::current_exception();
-        }
-      },
-      [] { return false; });
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  runtime::parallel_for(configs.size(), build_threads(), [&](std::size_t i) {
+    kernels[i] = build_kernel(builder, spec, configs[i]);
+  });
   return kernels;
 }
 

@@ -17,6 +17,7 @@
 #include "cli/table.hpp"
 #include "logpjit/error.hpp"
 #include "runtime/tuned_configs.hpp"
+#include "tuning/stopwatch.hpp"
 
 namespace logpjit::cli {
 namespace {
@@ -39,8 +40,7 @@ struct Built {
 };
 
 Built build_all(const Flags& flags) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
+  const auto begin = std::chrono::steady_clock::now();
   const KernelSpec spec = flags.kernel.spec();
   const std::vector<Arch> archs = parse_archs(flags.arch);
   const Options options = flags.where.options();
@@ -55,8 +55,7 @@ Built build_all(const Flags& flags) {
                       configs_of(spec, arch, flags.config, tuned)),
         std::back_inserter(built.entries));
   }
-  built.ms =
-      std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  built.ms = tuning::ms_since(begin);
   return built;
 }
 

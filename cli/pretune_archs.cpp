@@ -16,8 +16,8 @@
 #include "cli/table.hpp"
 #include "logpjit/error.hpp"
 #include "runtime/launch_table.hpp"
+#include "runtime/parallel.hpp"
 #include "runtime/tuned_configs.hpp"
-#include "tuning/parallel.hpp"
 #include "tuning/search_space.hpp"
 
 namespace logpjit::cli {
@@ -133,7 +133,7 @@ void build_job(ArchBuilder& builder, Job& job) {
   if (first.is_refused) {
     throw Error(ErrorCode::kInvalidArgument, first.failure);
   }
-  tuning::parallel_for(
+  runtime::parallel_for(
       job.parts.size() - 1, build_threads(),
       [&](std::size_t i) { build_part(builder, job.spec, job.parts[i + 1]); },
       [] { return InterruptGuard::interrupted(); });

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <mutex>
-#include <system_error>
-#include <thread>
 
 #include "cache/digest.hpp"
 #include "generator/generate.hpp"
 #include "logpjit/error.hpp"
 #include "runtime/open_device.hpp"
+#include "runtime/parallel.hpp"
 #include "runtime/tuned_configs.hpp"
 
 namespace logpjit::runtime {
@@ -203,27 +202,14 @@ std::vector<Engine::Outcome> Engine::build_side_by_side(
   }
   if (all.size() < 2) return {};
   const std::string target = device_->target();
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < all.size(); i = next++) {
-      try {
-        all[i].built = build(spec, all[i].config, target);
-      } catch (...) {
-        all[i].failure = std::current_exception();
-      }
+  constexpr int kMostThreads = 4;
+  parallel_for(all.size(), kMostThreads, [&](std::size_t i) {
+    try {
+      all[i].built = build(spec, all[i].config, target);
+    } catch (...) {
+      all[i].failure = std::current_exception();
     }
-  };
-  constexpr std::size_t kMostThreads = 4;
-  std::vector<std::jthread> others;
-  try {
-    while (others.size() + 1 < std::min(all.size(), kMostThreads)) {
-      others.emplace_back(work);
-    }
-  } catch (const std::system_error&) {
-    // As many as there may be.
-  }
-  work();
-  others.clear();
+  });
   return all;
 }
 

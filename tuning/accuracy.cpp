@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <thread>
 #include <vector>
 
+#include "runtime/parallel.hpp"
 #include "tuning/numeric.hpp"
-#include "tuning/parallel.hpp"
 
 namespace logpjit::tuning {
 
@@ -43,26 +42,12 @@ void Accuracy::add(const Accuracy& others) {
 Accuracy accuracy_of_rows(
     std::int64_t rows,
     const std::function<void(std::int64_t row, Accuracy& accuracy)>& add_row) {
-  struct Row {
-    Accuracy accuracy;
-    std::exception_ptr failure;
-  };
-  std::vector<Row> all(static_cast<std::size_t>(rows));
-  const auto work = [&](std::size_t i) {
-    try {
-      add_row(static_cast<std::int64_t>(i), all[i].accuracy);
-    } catch (...) {
-      all[i].failure = std::current_exception();
-    }
-  };
-  parallel_for(all.size(),
-               static_cast<int>(std::thread::hardware_concurrency()), work,
-               [] { return false; });
+  std::vector<Accuracy> all(static_cast<std::size_t>(rows));
+  runtime::parallel_for(
+      all.size(), static_cast<int>(std::thread::hardware_concurrency()),
+      [&](std::size_t i) { add_row(static_cast<std::int64_t>(i), all[i]); });
   Accuracy accuracy;
-  for (const Row& row : all) {
-    if (row.failure) std::rethrow_exception(row.failure);
-    accuracy.add(row.accuracy);
-  }
+  for (const Accuracy& row : all) accuracy.add(row);
   return accuracy;
 }
 

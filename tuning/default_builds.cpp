@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "logpjit/error.hpp"
-#include "tuning/parallel.hpp"
+#include "runtime/parallel.hpp"
 #include "tuning/search_space.hpp"
 #include "tuning/stopwatch.hpp"
 
@@ -70,7 +70,7 @@ void DefaultBuilds::build(const std::vector<runtime::TunedShape>& shapes,
   if (all_.size() < 2 || engine_.options().caches_off) all_.clear();
   std::ranges::stable_sort(all_, {}, &One::rank);
   engine_.compiler().give_up_at(end);
-  parallel_for(
+  runtime::parallel_for(
       all_.size(), threads, [&](std::size_t i) { build_one(all_[i]); },
       [&] {
         const std::chrono::duration<double, std::milli> usual(mean_ms());

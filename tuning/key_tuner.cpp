@@ -9,7 +9,7 @@
 
 #include "logpjit/error.hpp"
 #include "runtime/engine.hpp"
-#include "tuning/parallel.hpp"
+#include "runtime/parallel.hpp"
 #include "tuning/stopwatch.hpp"
 
 namespace logpjit::tuning {
@@ -140,13 +140,11 @@ void KeyTuner::build(std::size_t first) {
   const bool has_default = first > 0 || longest_build_ms_ > 0;
   runtime::Compiler& compiler = runtime_.engine().compiler();
   compiler.give_up_at(has_default ? end : deadline_);
-  parallel_for(
-      key_.candidates.size() - first, options_.compile_threads,
-      [&](std::size_t i) {
-        Candidate& candidate = key_.candidates[first + i];
-        if (may_build(candidate, end)) build_one(candidate);
-      },
-      [] { return false; });
+  runtime::parallel_for(key_.candidates.size() - first,
+                        options_.compile_threads, [&](std::size_t i) {
+                          Candidate& candidate = key_.candidates[first + i];
+                          if (may_build(candidate, end)) build_one(candidate);
+                        });
   compiler.give_up_at(deadline_);
 }
 
