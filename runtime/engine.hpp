@@ -62,10 +62,11 @@ class Engine {
   /// `program`, or null where calls of `spec` are the fallback's: it is asked
   /// for, or the kernel cannot be built. Tries to build once; says so once.
   const Program* find_program(const KernelSpec& spec, CUstream_st* stream) {
-    if (options_.fallback == FallbackUse::kAlways) return nullptr;
-    if (const Program* ready = programs_.find(spec)) return ready;
-    return unbuildable_.find(spec) != nullptr ? nullptr
-                                              : try_prepare(spec, stream);
+    if (const Program* ready = prepared_program(spec)) return ready;
+    return options_.fallback == FallbackUse::kAlways ||
+                   unbuildable_.find(spec) != nullptr
+               ? nullptr
+               : try_prepare(spec, stream);
   }
   Fallback& fallback() { return fallback_; }
   /// A program with one fixed configuration.
