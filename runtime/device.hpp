@@ -67,6 +67,20 @@ class Graph {
   virtual double replay_ms() = 0;
 };
 
+/// How fast a device's processors run, and what holds them back.
+struct ClockState {
+  double share = 1;       ///< of their highest clock
+  std::string held_by{};  ///< "the power cap", ...; empty: nothing
+};
+
+/// Reads a device's clock. For one thread.
+class ClockMeter {
+ public:
+  virtual ~ClockMeter() = default;
+  /// As of now; full speed where it cannot be told.
+  virtual ClockState read() = 0;
+};
+
 /// Implementations: CudaDevice, CpuDevice, NullDevice (tests). Safe to share
 /// between threads.
 class Device {
@@ -127,6 +141,8 @@ class Device {
   /// graphs keep `work` and run it at each replay.
   virtual std::unique_ptr<Graph> capture(
       std::function<void(CUstream_st*)> work) = 0;
+  /// Null where the clock cannot be asked for.
+  virtual std::unique_ptr<ClockMeter> make_clock_meter() { return nullptr; }
   /// Whether work on `stream` is being captured instead of run.
   virtual bool is_capturing(CUstream_st* /*stream*/) const { return false; }
 };

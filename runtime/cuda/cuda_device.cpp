@@ -8,6 +8,7 @@
 
 #include "logpjit/error.hpp"
 #include "runtime/cuda/cuda_objects.hpp"
+#include "runtime/cuda/nvml.hpp"
 
 namespace logpjit::runtime::cuda {
 namespace {
@@ -284,6 +285,14 @@ std::unique_ptr<Graph> CudaDevice::capture(
   return in_context(context_, [&] {
     return std::make_unique<CapturedWork>(*this, driver_, context_, work);
   });
+}
+
+std::unique_ptr<ClockMeter> CudaDevice::make_clock_meter() {
+  char bus_id[32] = {};
+  driver_.check(
+      driver_.device_get_pci_bus_id(bus_id, sizeof bus_id - 1, device_),
+      "cuDeviceGetPCIBusId");
+  return make_nvml_meter(bus_id, driver_.folder());
 }
 
 bool CudaDevice::is_capturing(CUstream_st* stream) const {

@@ -44,6 +44,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Graph> capture(
       std::function<void(CUstream_st*)> work) override;
   bool is_capturing(CUstream_st* stream) const override;
+  std::unique_ptr<ClockMeter> make_clock_meter() override;
 
  private:
   const Driver& driver_;

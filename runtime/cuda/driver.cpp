@@ -29,7 +29,8 @@ Opened& opened() {
 
 }  // namespace
 
-Driver::Driver(const DynamicLibrary& library) : forks_(cache::fork_counter()) {
+Driver::Driver(const DynamicLibrary& library)
+    : folder_(library.path().parent_path()), forks_(cache::fork_counter()) {
 #define LOGPJIT_CUDA(name, symbol, arguments)                             \
   name = reinterpret_cast<CUresult(*) arguments>(library.find(#symbol));  \
   if (name == nullptr) {                                                  \

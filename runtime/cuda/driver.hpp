@@ -48,6 +48,8 @@ class Driver {
   std::string describe(CUresult result) const;
   /// CUDA version the driver supports: 13000 for 13.0.
   int version() const { return version_; }
+  /// Where the driver's libraries are.
+  const std::filesystem::path& folder() const { return folder_; }
 
  private:
   explicit Driver(const DynamicLibrary& library);
@@ -55,6 +57,7 @@ class Driver {
   [[noreturn]] static void refuse_process();
 
   int version_ = 0;
+  std::filesystem::path folder_;
   const std::atomic<std::uint64_t>& forks_;
   std::uint64_t generation_ = 0;  ///< what `forks_` was
 };

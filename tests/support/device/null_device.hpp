@@ -75,6 +75,9 @@ class NullDevice final : public runtime::Device {
   /// Milliseconds of a replay, from the launches that one replay made.
   std::function<double(const std::vector<Launch>&)> on_time;
 
+  /// How fast it runs; asked for after each round of measurements.
+  std::function<runtime::ClockState()> on_clock;
+
   std::vector<Launch> launches() const {
     const std::lock_guard lock(mutex_);
     return launches_;
@@ -161,6 +164,9 @@ class NullDevice final : public runtime::Device {
   }
 
   bool reached(const runtime::Event& /*event*/) override { return !stuck; }
+  std::unique_ptr<runtime::ClockMeter> make_clock_meter() override {
+    return on_clock ? std::make_unique<NullClock>(on_clock) : nullptr;
+  }
 
   /// Whether streams do not get on: no event is ever reached.
   std::atomic<bool> stuck = false;
@@ -170,6 +176,13 @@ class NullDevice final : public runtime::Device {
   std::atomic<bool> capturing = false;
 
  private:
+  struct NullClock final : runtime::ClockMeter {
+    explicit NullClock(std::function<runtime::ClockState()> on_clock)
+        : on_read(std::move(on_clock)) {}
+    runtime::ClockState read() override { return on_read(); }
+    std::function<runtime::ClockState()> on_read;
+  };
+
   /// Runs the work at each replay.
   class NullGraph final : public runtime::Graph {
    public:

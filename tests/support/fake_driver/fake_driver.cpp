@@ -2,6 +2,7 @@
 // libraries and kernels behave as measured on a real driver.
 #include "tests/support/fake_driver/fake_driver.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -140,6 +141,10 @@ FAKE CUresult cuDeviceGet(CUdevice* device, int index) {
 }
 FAKE CUresult cuDeviceGetName(char* name, int size, CUdevice) {
   std::strncpy(name, "pretended GPU", static_cast<std::size_t>(size));
+  return kSuccess;
+}
+FAKE CUresult cuDeviceGetPCIBusId(char* id, int size, CUdevice device) {
+  std::snprintf(id, static_cast<std::size_t>(size), "0000:%02X:00.0", device);
   return kSuccess;
 }
 FAKE CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevice device) {
