@@ -41,6 +41,7 @@ struct BenchResult {
   std::string config;  ///< what was launched; empty: several kernels
   ConfigSource config_source = ConfigSource::kDefault;
   bool image_cached = false;  ///< of what was launched
+  std::string throttling;     ///< as ThrottleWatch::text
   Accuracy accuracy;  ///< of the first output or the gradient, on a few rows
 
   double to_baseline() const {

@@ -69,6 +69,7 @@ void DefaultBuilds::build(const std::vector<runtime::TunedShape>& shapes,
   // would be built again.
   if (all_.size() < 2 || engine_.options().caches_off) all_.clear();
   std::ranges::stable_sort(all_, {}, &One::rank);
+  const Clock::time_point begin = Clock::now();
   engine_.compiler().give_up_at(end);
   runtime::parallel_for(
       all_.size(), threads, [&](std::size_t i) { build_one(all_[i]); },
@@ -77,6 +78,9 @@ void DefaultBuilds::build(const std::vector<runtime::TunedShape>& shapes,
         return stop() || Clock::now() + usual >= end;
       });
   engine_.compiler().give_up_at(Clock::time_point::max());
+  if (built_ == 0) return;
+  const double share = ms_since(begin) / sum_ms_;
+  for (One& one : all_) one.share_ms = share * one.ms;
 }
 
 bool DefaultBuilds::has(const runtime::TunedShape& shape) const {
@@ -91,7 +95,7 @@ std::optional<DefaultBuilds::One> DefaultBuilds::take(
   One one = *found;
   // To those who follow it is in the cache.
   One& kept = all_[static_cast<std::size_t>(found - all_.begin())];
-  kept.ms = 0;
+  kept.ms = kept.share_ms = 0;
   kept.cache_hit = true;
   return one;
 }

@@ -20,7 +20,8 @@ class DefaultBuilds {
   struct One {
     KernelSpec spec{};
     LaunchConfig config{};
-    double ms = 0;
+    double ms = 0;        ///< from its begin to its end, others beside it
+    double share_ms = 0;  ///< of the time that all took together
     bool cache_hit = false;
     bool is_done = false;
 

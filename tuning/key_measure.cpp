@@ -12,23 +12,19 @@
 #include "tuning/stopwatch.hpp"
 
 namespace logpjit::tuning {
-namespace {
-
-double least(const std::vector<double>& samples) {
-  return samples.empty() ? std::numeric_limits<double>::infinity()
-                         : *std::min_element(samples.begin(), samples.end());
+double KeyTuner::Samples::least() const {
+  return ms.empty() ? std::numeric_limits<double>::infinity()
+                    : *std::ranges::min_element(ms);
 }
-
-}  // namespace
 
 const KeyTuner::Loaded& KeyTuner::best() const {
   return *std::ranges::min_element(
-      loaded_, {}, [](const Loaded& each) { return least(each.samples); });
+      loaded_, {}, [](const Loaded& each) { return each.samples.least(); });
 }
 
 bool KeyTuner::reached_goal() const {
-  return !floor_samples_.empty() &&
-         least(floor_samples_) >= options_.stop_at * least(best().samples);
+  return !floor_samples_.ms.empty() &&
+         floor_samples_.least() >= options_.stop_at * best().samples.least();
 }
 
 void KeyTuner::sample(Loaded& loaded) {
@@ -48,16 +44,16 @@ void KeyTuner::sample(Loaded& loaded) {
             ? std::make_unique<TimedWork>(device, start, launches)
             : std::make_unique<TimedWork>(device, start, options_.measure);
     if (const auto first = loaded.work->calibration()) {
-      loaded.samples.push_back(*first);
+      loaded.samples.ms.push_back(*first);
       return;
     }
   }
-  loaded.samples.push_back(loaded.work->sample());
+  loaded.samples.ms.push_back(loaded.work->sample());
 }
 
 void KeyTuner::measure_floors() {
   runtime::Device& device = runtime_.engine().device();
-  if (floor_samples_.size() >=
+  if (floor_samples_.ms.size() >=
       static_cast<std::size_t>(options_.measure.rounds)) {
     return;
   }
@@ -81,8 +77,11 @@ void KeyTuner::measure_floors() {
         },
         options_.measure);
   }
-  floor_samples_.push_back(floor_->sample());
-  copy_samples_.push_back(copy_->sample());
+  copy_samples_.ms.push_back(copy_->sample());
+  // A copy leaves its writes in the L2 cache, and whoever is next pays for
+  // them: nobody who is measured.
+  floor_->sample();
+  floor_samples_.ms.push_back(floor_->sample());
 }
 
 /// Times the best sample that a sample may take: the more there are, the less
@@ -93,47 +92,85 @@ double KeyTuner::give_up(std::size_t samples) const {
                       (options_.give_up - 1) / static_cast<double>(samples));
 }
 
-/// Rounds over all that are verified and not given up, so that drift meets all
-/// alike. The default has at least one sample whatever the time.
-void KeyTuner::measure() {
-  const Stopwatch watch(key_.times.measure);
-  const Clock::time_point begin = Clock::now();
-  for (int round = 0; round < options_.measure.rounds; ++round) {
-    if (round > 0 && is_over(expected_ms_)) return;
-    const bool is_enough =
-        ms_since(begin) > options_.enough_ms || seconds_left(is_cached()) == 0;
-    if (is_enough &&
-        static_cast<std::size_t>(round) >= options_.least_samples) {
-      return;
-    }
-    measure_floors();
-    for (Loaded& loaded : loaded_) {
-      Candidate& candidate = key_.candidates[loaded.candidate];
-      if (candidate.status == CandidateStatus::kSlow) continue;
-      if (loaded.candidate != 0 && is_over(expected_ms_)) return;
-      try {
-        sample(loaded);
-      } catch (const Error& error) {
-        if (loaded.candidate == 0) throw;
-        candidate.status = CandidateStatus::kRunFailed;
-        candidate.reason = first_line(error.message());
-        loaded.samples.clear();
-        runtime_.engine().device().synchronize();
-        continue;
-      }
-      candidate.status = CandidateStatus::kMeasured;
-      const double best_ms = least(best().samples);
-      if (loaded.candidate != 0 &&
-          least(loaded.samples) > give_up(loaded.samples.size()) * best_ms) {
-        candidate.status = CandidateStatus::kSlow;
-        candidate.reason = fmt::format("{:.2f} times the best",
-                                       least(loaded.samples) / best_ms);
-      }
-    }
+/// One sample of a candidate. False when it cannot be run.
+bool KeyTuner::sample_candidate(Loaded& loaded) {
+  Candidate& candidate = key_.candidates[loaded.candidate];
+  try {
+    sample(loaded);
+    candidate.status = CandidateStatus::kMeasured;
+    return true;
+  } catch (const Error& error) {
+    if (loaded.candidate == 0) throw;
+    candidate.status = CandidateStatus::kRunFailed;
+    candidate.reason = first_line(error.message());
+    runtime_.engine().device().synchronize();
+    return false;
+  }
+}
+
+/// One sample of the floors and of all that are not given up. False when the
+/// time was over before the last; the default has a sample whatever the time.
+bool KeyTuner::sample_round() {
+  measure_floors();
+  bool has_failed = false;
+  for (Loaded& loaded : loaded_) {
+    const CandidateStatus status = key_.candidates[loaded.candidate].status;
+    if (status == CandidateStatus::kSlow) continue;
+    if (loaded.candidate != 0 && is_over(expected_ms_)) return false;
+    has_failed |= !sample_candidate(loaded);
+  }
+  if (has_failed) {
     std::erase_if(loaded_, [&](const Loaded& each) {
       return key_.candidates[each.candidate].status ==
              CandidateStatus::kRunFailed;
     });
+  }
+  return true;
+}
+
+/// Keeps or drops the samples of the last round.
+void KeyTuner::end_round(void (Samples::*end)()) {
+  (floor_samples_.*end)();
+  (copy_samples_.*end)();
+  for (Loaded& loaded : loaded_) (loaded.samples.*end)();
+}
+
+void KeyTuner::give_up_slow() {
+  const double best_ms = best().samples.least();
+  for (const Loaded& loaded : loaded_) {
+    Candidate& candidate = key_.candidates[loaded.candidate];
+    const double times = loaded.samples.least() / best_ms;
+    if (loaded.candidate == 0 || candidate.status == CandidateStatus::kSlow ||
+        times <= give_up(loaded.samples.ms.size())) {
+      continue;
+    }
+    candidate.status = CandidateStatus::kSlow;
+    candidate.reason = fmt::format("{:.2f} times the best", times);
+  }
+}
+
+/// Rounds over all that are verified and not given up, so that drift meets all
+/// alike.
+void KeyTuner::measure() {
+  const Stopwatch watch(key_.times.measure);
+  const Clock::time_point begin = Clock::now();
+  for (int round = 0; round < options_.measure.rounds;) {
+    if (round > 0 && is_over(expected_ms_)) return;
+    const bool has_time =
+        ms_since(begin) <= options_.enough_ms && seconds_left(is_cached()) > 0;
+    if (!has_time &&
+        static_cast<std::size_t>(round) >= options_.least_samples) {
+      return;
+    }
+    const bool is_whole = sample_round();
+    if (is_whole && watch_.spoils_round(has_time)) {
+      end_round(&Samples::drop);
+      continue;
+    }
+    end_round(&Samples::keep);
+    if (!is_whole) return;
+    give_up_slow();
+    ++round;
   }
 }
 
@@ -141,17 +178,21 @@ void KeyTuner::finish() {
   if (options_.interrupted()) {
     throw Error(ErrorCode::kUnsupported, "interrupted");
   }
-  if (loaded_.front().samples.size() < options_.least_samples) {
+  if (loaded_.front().samples.ms.size() < options_.least_samples) {
     throw Error(ErrorCode::kUnsupported,
                 "the budget was spent before enough was measured");
   }
   for (const Loaded& loaded : loaded_) {
-    if (loaded.samples.empty()) continue;
-    key_.candidates[loaded.candidate].timing = timing_of(loaded.samples);
+    Candidate& candidate = key_.candidates[loaded.candidate];
+    if (!loaded.samples.ms.empty()) {
+      candidate.timing = timing_of(loaded.samples.ms);
+    } else if (candidate.status == CandidateStatus::kMeasured) {
+      candidate.status = CandidateStatus::kNotReached;  // its round was dropped
+    }
   }
-  if (!floor_samples_.empty()) {
-    key_.floor = timing_of(floor_samples_);
-    key_.copy = timing_of(copy_samples_);
+  if (!floor_samples_.ms.empty()) {
+    key_.floor = timing_of(floor_samples_.ms);
+    key_.copy = timing_of(copy_samples_.ms);
   }
   // Preference: nearness to the default, so that ties end alike in every run.
   const LaunchConfig fallback = key_.candidates.front().config;
@@ -181,12 +222,15 @@ void KeyTuner::finish() {
   key_.winner_cached = winner.cache_hit;
   key_.status =
       key_.selection->stable ? KeyStatus::kTuned : KeyStatus::kUnstable;
+  key_.reason = watch_.text();
   if (!key_.selection->stable) {
     key_.reason = fmt::format(
-        "times spread by {:.0f} % (the default's by {:.0f} %): the device is "
-        "shared or throttled; nothing was stored",
+        "times spread by {:.0f} % (the default's by {:.0f} %): {}; nothing was "
+        "stored",
         100 * winner.timing->spread,
-        100 * key_.candidates.front().timing->spread);
+        100 * key_.candidates.front().timing->spread,
+        key_.reason.empty() ? "the device is shared or throttled"
+                            : key_.reason);
   }
 }
 

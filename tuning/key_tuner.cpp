@@ -32,13 +32,16 @@ bool is_accurate(const Accuracy& accuracy, const KernelSpec& spec) {
 
 }  // namespace
 
-KeyTuner::KeyTuner(Runtime& runtime, const Floors& floors,
-                   const TuneOptions& options, KeyResult& key,
-                   Clock::time_point deadline)
+KeyTuner::KeyTuner(Runtime& runtime, Beside beside, const TuneOptions& options,
+                   KeyResult& key, Clock::time_point deadline)
     : runtime_(runtime),
-      floors_(floors),
+      floors_(beside.floors),
+      watch_(beside.clock, options.measure.rounds),
       options_(options),
       key_(key),
+      begin_(Clock::now() -
+             std::chrono::duration_cast<Clock::duration>(
+                 std::chrono::duration<double, std::milli>(key.times.total))),
       deadline_(deadline) {}
 
 bool KeyTuner::is_over(double ms) const {

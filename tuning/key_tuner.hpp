@@ -1,6 +1,7 @@
 // Tuning of one specification and row count, step by step.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "tuning/bench_subject.hpp"
 #include "tuning/device_tensor.hpp"
+#include "tuning/throttle_watch.hpp"
 #include "tuning/tuner.hpp"
 
 namespace logpjit::tuning {
@@ -26,17 +28,35 @@ class KeyTuner {
  public:
   using Clock = std::chrono::steady_clock;
 
-  KeyTuner(Runtime& runtime, const Floors& floors, const TuneOptions& options,
+  /// What candidates are measured beside. `clock` may be null.
+  struct Beside {
+    const Floors& floors;
+    runtime::ClockMeter* clock = nullptr;
+  };
+
+  /// `key.times` says what was spent on it before.
+  KeyTuner(Runtime& runtime, Beside beside, const TuneOptions& options,
            KeyResult& key, Clock::time_point deadline);
 
   void run();
 
  private:
+  /// Milliseconds of rounds that count, and of the one that is going on.
+  struct Samples {
+    std::vector<double> ms{};
+    std::size_t kept = 0;
+
+    void keep() { kept = ms.size(); }
+    void drop() { ms.resize(std::min(kept, ms.size())); }
+    /// Infinite without any.
+    double least() const;
+  };
+
   struct Loaded {
     std::size_t candidate = 0;
     Kernel kernel{};
     std::unique_ptr<TimedWork> work{};
-    std::vector<double> samples{};
+    Samples samples{};
   };
 
   void add(std::vector<LaunchConfig> configs);
@@ -56,8 +76,12 @@ class KeyTuner {
   bool verify_one(Candidate& candidate, Kernel& kernel);
   double run_ms();
   void measure();
+  bool sample_round();
+  bool sample_candidate(Loaded& loaded);
   void sample(Loaded& loaded);
   void measure_floors();
+  void end_round(void (Samples::*end)());
+  void give_up_slow();
   double give_up(std::size_t samples) const;
   void finish();
   bool reached_goal() const;
@@ -68,9 +92,11 @@ class KeyTuner {
 
   Runtime& runtime_;
   const Floors& floors_;
+  ThrottleWatch watch_;
   const TuneOptions& options_;
   KeyResult& key_;
-  const Clock::time_point begin_ = Clock::now();
+  /// As if all of the key's time had been spent here.
+  const Clock::time_point begin_;
   const Clock::time_point deadline_;
   std::unique_ptr<TunableSubject> subject_;
   std::vector<std::byte> expected_;
@@ -82,8 +108,8 @@ class KeyTuner {
   DeviceTensor copy_to_;
   std::unique_ptr<TimedWork> floor_;
   std::unique_ptr<TimedWork> copy_;
-  std::vector<double> floor_samples_;
-  std::vector<double> copy_samples_;
+  Samples floor_samples_;
+  Samples copy_samples_;
 };
 
 }  // namespace logpjit::tuning

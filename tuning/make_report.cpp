@@ -103,6 +103,7 @@ ReportEntry make_entry(const KeyResult& key) {
 ReportEntry make_entry(const BenchRequest& request, const BenchResult& result) {
   ReportEntry entry = entry_of(request.spec, request.rows);
   entry.status = "timed";
+  entry.reason = result.throttling;
   entry.passes = result.passes;
   entry.bytes = result.bytes;
   entry.workspace_bytes = result.peak_workspace;

@@ -72,15 +72,18 @@ void TimedWork::record(runtime::Device& device, int launches) {
 
 std::vector<Timing> measure(runtime::Device& device,
                             std::span<const Work> works,
-                            const MeasureOptions& options) {
+                            const MeasureOptions& options,
+                            ThrottleWatch& watch) {
   std::vector<TimedWork> timed;
   timed.reserve(works.size());
   for (const Work& work : works) timed.emplace_back(device, work, options);
   std::vector<std::vector<double>> samples(works.size());
-  for (int round = 0; round < options.rounds; ++round) {
-    for (std::size_t w = 0; w < works.size(); ++w) {
-      samples[w].push_back(timed[w].sample());
-    }
+  for (int round = 0; round < options.rounds;) {
+    std::vector<double> ms;
+    for (TimedWork& work : timed) ms.push_back(work.sample());
+    if (watch.spoils_round(true)) continue;
+    for (std::size_t w = 0; w < works.size(); ++w) samples[w].push_back(ms[w]);
+    ++round;
   }
   std::vector<Timing> timings;
   timings.reserve(works.size());

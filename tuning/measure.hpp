@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/device.hpp"
+#include "tuning/throttle_watch.hpp"
 
 namespace logpjit::tuning {
 
@@ -61,8 +62,10 @@ class TimedWork {
 };
 
 /// Times each work in every round, in turn, so that drift meets all alike.
+/// Rounds that `watch` finds spoilt are repeated.
 std::vector<Timing> measure(runtime::Device& device,
                             std::span<const Work> works,
-                            const MeasureOptions& options = {});
+                            const MeasureOptions& options,
+                            ThrottleWatch& watch);
 
 }  // namespace logpjit::tuning

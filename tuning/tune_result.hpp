@@ -62,7 +62,9 @@ struct KeyTimes {
 struct KeyResult {
   runtime::TunedShape shape{};
   KeyStatus status = KeyStatus::kSkipped;
-  std::string reason{};                 ///< why skipped, failed or unstable
+  /// Why skipped, failed or unstable; of a tuned key, what slowed the device
+  /// down meanwhile, if anything did.
+  std::string reason{};
   std::vector<Candidate> candidates{};  ///< the default first
   /// How many configurations which rule kept out.
   std::map<std::string, std::int64_t> rejected{};

@@ -43,13 +43,11 @@ std::size_t measured_count(const KeyResult& key) {
       [](const Candidate& candidate) { return candidate.timing.has_value(); }));
 }
 
-/// The default was built ahead: that is this key's time.
+/// The default was built ahead.
 void count_default(const DefaultBuilds::One& built, KeyResult& key) {
   Candidate& candidate = key.candidates.front();
   candidate.compile_ms += built.ms;
   candidate.cache_hit = built.cache_hit;
-  key.times.compile += built.ms;
-  key.times.total += built.ms;
   if (key.winner == candidate.config) key.winner_cached = built.cache_hit;
 }
 
@@ -203,8 +201,9 @@ KeyResult Tuner::tune(const runtime::TunedShape& shape,
                       Clock::time_point deadline) {
   KeyResult key{.shape = shape};
   const auto built = defaults_.take(shape);
+  if (built) key.times.compile = key.times.total = built->share_ms;
   try {
-    KeyTuner(runtime_, floors(), options_, key, deadline).run();
+    KeyTuner(runtime_, {floors(), clock_.get()}, options_, key, deadline).run();
     if (built && !key.candidates.empty()) count_default(*built, key);
     if (key.status == KeyStatus::kTuned) store(key);
   } catch (const Error& error) {
@@ -283,6 +282,7 @@ TuneResult Tuner::run(std::span<const runtime::TunedShape> shapes) {
   }
   if (!open.empty()) {
     options_.on_defaults(open.size());
+    clock_ = engine.device().make_clock_meter();
     prepare_floors();
     build_defaults(open_shapes);
   }

@@ -25,7 +25,7 @@ struct TuneOptions {
   std::size_t first_candidates = 24;   ///< the default and a spread
   std::size_t second_candidates = 16;  ///< then neighbours of the best
   int compile_threads = 4;
-  MeasureOptions measure{.rounds = 7, .graph_ms = 2};
+  MeasureOptions measure{.rounds = 7, .graph_ms = 1};
   SelectOptions select;
   /// No further candidates once the best reaches this share of the speed of
   /// plain kernels over the same bytes.
@@ -86,6 +86,7 @@ class Tuner {
   cache::ConfigStore& store_;
   const TuneOptions options_;
   std::unique_ptr<Floors> floors_;
+  std::unique_ptr<runtime::ClockMeter> clock_;
   DefaultBuilds defaults_;
   Clock::time_point begin_;
   bool stored_ = true;

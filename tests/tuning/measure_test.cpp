@@ -33,6 +33,16 @@ class Measure : public ::testing::Test {
       }
       return ms;
     };
+    device_.on_clock = [this] {
+      if (slow_rounds_ == 0) return runtime::ClockState{.share = 0.9};
+      --slow_rounds_;
+      return runtime::ClockState{.share = 0.52, .held_by = "the power cap"};
+    };
+    clock_ = device_.make_clock_meter();
+  }
+  std::vector<Timing> timings(std::span<const Work> works,
+                              const MeasureOptions& options) {
+    return measure(device_, works, options, watch_);
   }
   Work work(std::uint32_t grid, std::vector<int>* turns = nullptr) {
     return [this, grid, turns](CUstream_st* stream, int turn) {
@@ -43,11 +53,14 @@ class Measure : public ::testing::Test {
 
   testing::NullDevice device_;
   testing::NullFunction function_{cache::Image{}};
+  int slow_rounds_ = 0;
+  std::unique_ptr<runtime::ClockMeter> clock_;
+  ThrottleWatch watch_{nullptr, 0};
 };
 
 TEST_F(Measure, TimeOfOneLaunch) {
   const Work works[] = {work(1), work(2)};
-  const auto timings = measure(device_, works, {.rounds = 3});
+  const auto timings = this->timings(works, {.rounds = 3});
   ASSERT_EQ(timings.size(), 2u);
   EXPECT_NEAR(timings[0].median_ms, 0.1, 1e-12);
   EXPECT_NEAR(timings[1].median_ms, 3, 1e-12);
@@ -56,7 +69,7 @@ TEST_F(Measure, TimeOfOneLaunch) {
 
 TEST_F(Measure, LongWorkGetsFewerLaunches) {
   const Work works[] = {work(1), work(2)};
-  measure(device_, works, {.rounds = 1, .graph_ms = 20, .most_launches = 100});
+  timings(works, {.rounds = 1, .graph_ms = 20, .most_launches = 100});
   std::size_t quick = 0;
   std::size_t slow = 0;
   for (const auto& launch : device_.launches()) {
@@ -70,10 +83,40 @@ TEST_F(Measure, LongWorkGetsFewerLaunches) {
 TEST_F(Measure, TurnsGoRoundTheBuffers) {
   std::vector<int> turns;
   const Work works[] = {work(2, &turns)};
-  measure(device_, works, {.rounds = 2, .graph_ms = 6});
+  timings(works, {.rounds = 2, .graph_ms = 6});
   for (std::size_t i = 0; i < turns.size(); ++i) {
     EXPECT_EQ(turns[i], static_cast<int>(i));
   }
+}
+
+TEST_F(Measure, RoundsBelowTheClockAreRepeated) {
+  const Work works[] = {work(1), work(2)};
+  watch_ = ThrottleWatch(clock_.get(), 4);
+  slow_rounds_ = 2;
+  EXPECT_EQ(timings(works, {.rounds = 3})[1].rounds_ms.size(), 3u);
+  EXPECT_EQ(slow_rounds_, 0);
+  EXPECT_EQ(watch_.text(),
+            "the power cap held the clock at 52 %: 2 rounds were repeated");
+}
+
+TEST_F(Measure, NotForever) {
+  const Work works[] = {work(2)};
+  watch_ = ThrottleWatch(clock_.get(), 1);
+  slow_rounds_ = 1000;
+  EXPECT_EQ(timings(works, {.rounds = 3})[0].rounds_ms.size(), 3u);
+  EXPECT_EQ(slow_rounds_, 1000 - 4);
+  EXPECT_EQ(watch_.text(),
+            "the power cap held the clock at 52 %: 1 round was repeated, 3 "
+            "rounds were kept");
+}
+
+TEST_F(Measure, ClocksThatAreLowForNoReasonAreRight) {
+  device_.on_clock = [] { return runtime::ClockState{.share = 0.5}; };
+  clock_ = device_.make_clock_meter();
+  watch_ = ThrottleWatch(clock_.get(), 4);
+  EXPECT_FALSE(watch_.spoils_round(true));
+  EXPECT_EQ(watch_.text(), "");
+  EXPECT_FALSE(ThrottleWatch(nullptr, 4).spoils_round(true));
 }
 
 TEST_F(Measure, NobodyIsTriedWhereTheLaunchesAreKnown) {

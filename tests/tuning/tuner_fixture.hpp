@@ -102,6 +102,7 @@ class TunerOnNullDevice : public ::testing::Test {
       for (const auto& launch : launches) ms += time_of(launch);
       return ms == 0 ? 0.01 : ms;
     };
+    device->on_clock = on_clock_;
     device_ = device.get();
     auto compiler = std::make_unique<testing::FakeCompiler>();
     compiles_ = 0;
@@ -145,6 +146,7 @@ class TunerOnNullDevice : public ::testing::Test {
   int fast_ = 0;
   std::map<int, double> block_ms_;
   std::function<void(const NullDevice::Launch&)> on_launch_;
+  std::function<runtime::ClockState()> on_clock_;
   std::function<void(const generator::Source&, const std::string&)> on_compile_;
   std::map<std::pair<const void*, std::int64_t>, RightValues> right_;
   NullDevice* device_ = nullptr;

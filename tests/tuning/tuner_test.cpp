@@ -241,6 +241,30 @@ TEST_F(TunerOnNullDevice, RoundsEndOnceEnoughWasMeasured) {
   EXPECT_EQ(samples(0), 2 * 2u);
 }
 
+/// However many are built at once: what keys took adds up to the whole.
+TEST_F(TunerOnNullDevice, DefaultsBuiltAheadCountByTheirShare) {
+  using std::chrono_literals::operator""ms;
+  std::vector<runtime::TunedShape> shapes{shape_, shape_, shape_};
+  shapes[1].spec.vocab = kVocab / 2;
+  shapes[2].spec.vocab = kVocab / 4;
+  tune_.compile_threads = 8;
+  std::atomic<int> defaults = 0;
+  on_compile_ = [&](const generator::Source& source, const std::string&) {
+    if (source.name_expression.find("row_statistics") == std::string::npos) {
+      return;
+    }
+    if (defaults++ < 3) std::this_thread::sleep_for(200ms);
+  };
+  const TuneResult result = run(shapes);
+  const KeyResult& key = result.keys.front();
+  ASSERT_EQ(key.status, KeyStatus::kTuned) << key.reason;
+  EXPECT_GE(key.candidates.front().compile_ms, 200);
+  double all = 0;
+  for (const KeyResult& each : result.keys) all += each.times.total / 1000;
+  EXPECT_LE(all, result.seconds);
+  EXPECT_GE(key.times.compile, 200.0 / 3 - 10);
+}
+
 TEST_F(TunerOnNullDevice, DefaultsAreBuiltAheadAndCountedOnce) {
   runtime::TunedShape other = shape_;
   other.spec.rows = RowMap::kIndexed;  // builds, and is then skipped

@@ -94,6 +94,38 @@ TEST_F(TunerOnNullDevice, NoisyResultsAreReportedAndNotStored) {
 
 /// At the default's runs, a candidate's, while a graph is recorded, and while
 /// it is replayed.
+/// Below its clock the device takes longer, and candidates that are really the
+/// best look like the worst.
+TEST_F(TunerOnNullDevice, RoundsOfASlowedDeviceDecideNothing) {
+  const auto quick = block_ms_;
+  int spoilt = 0;
+  on_clock_ = [&] {
+    const bool is_slow = ++spoilt <= 2;
+    if (!is_slow) block_ms_ = quick;
+    return runtime::ClockState{.share = is_slow ? 0.6 : 1,
+                               .held_by = is_slow ? "the power cap" : ""};
+  };
+  block_ms_[fast_] = 20;
+  const KeyResult key = run().keys.front();
+  ASSERT_EQ(key.status, KeyStatus::kTuned) << key.reason;
+  EXPECT_EQ(key.winner.at("block"), fast_);
+  EXPECT_NEAR(key.winner_ms, quick.at(fast_), 1e-9);
+  EXPECT_EQ(key.reason,
+            "the power cap held the clock at 60 %: 2 rounds were repeated");
+}
+
+TEST_F(TunerOnNullDevice, ADeviceThatStaysSlowIsTunedAllTheSame) {
+  on_clock_ = [] {
+    return runtime::ClockState{.share = 0.7, .held_by = "the temperature"};
+  };
+  const KeyResult key = run().keys.front();
+  ASSERT_EQ(key.status, KeyStatus::kTuned) << key.reason;
+  EXPECT_EQ(key.winner.at("block"), fast_);
+  EXPECT_THAT(key.reason, HasSubstr("the temperature held the clock at 70 %"));
+  EXPECT_THAT(key.reason, HasSubstr("3 rounds were repeated"));
+  EXPECT_THAT(key.reason, HasSubstr("kept"));
+}
+
 TEST_F(TunerOnNullDevice, LostDeviceEndsTheRunAndKeepsWhatWasStored) {
   runtime::TunedShape second = shape_;
   second.rows = 8;
