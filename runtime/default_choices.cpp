@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "logpjit/error.hpp"
@@ -30,6 +31,18 @@ std::vector<RowChoice> by_rows(const DeviceInfo& device, LaunchConfig few,
           {.config = std::move(many)}};
 }
 
+/// What an entropy needs beyond the estimate at some sizes, so that it does not
+/// spill a few bytes.
+int entropy_margin(const KernelSpec& spec) {
+  const int tiles = device::tile_count(spec.vocab);
+  const bool wide = spec.logits == DType::kFp32;
+  const bool tight = wide ? tiles > 26 && tiles < 32 : tiles == 5;
+  return tight && spec.aligned ? 2 : 0;
+}
+
+/// From compute capability 10.0 on the compiler spends more registers.
+bool is_newer(const DeviceInfo& device) { return device.major >= 10; }
+
 /// Registers that a thread of row_statistics needs, by what nvcc 13.0 reports
 /// for sm_90a: those of a span of whole tiles, and those of the row's last
 /// tiles, which are read group by group.
@@ -49,6 +62,7 @@ int statistics_registers(const KernelSpec& spec) {
                              (entropy ? (wide ? 20 : 16) : 0)
                        : 22 + (wide ? 20 : 8) * cut + (entropy ? 16 : 0);
   int registers = std::max(whole, last) + (spec.temperature ? 2 : 0);
+  if (entropy) registers += entropy_margin(spec);
   if (span < tiles) registers += spec.aligned ? 8 : 24;
   if (spec.aligned && spec.vocab % 8 != 0) registers += 8;
   return wide ? std::max(registers, 40) : registers;
@@ -60,29 +74,94 @@ int blocks_with(int registers, int block) {
   return std::clamp(65536 / block / allocated, 1, 2048 / block);
 }
 
+/// Terms that need more registers than the estimate says.
+bool is_heavy(const KernelSpec& spec) {
+  return has(spec.terms, Terms::kSquares) || has(spec.terms, Terms::kArgmax) ||
+         spec.softcap;
+}
+
+/// Sizes at which 32 registers do not suffice in blocks of 512.
+bool spills_in_512(std::int64_t vocab) {
+  const int tiles = device::tile_count(vocab);
+  return tiles == 23 || tiles > 32 ||
+         (tiles == 20 && vocab % device::kTileColumns == 0);
+}
+
+/// Blocks of 256 threads. With an entropy and a logit of 2-byte rows the
+/// compiler spills a few bytes at some lengths and not at others, in no order:
+/// the most without, by tiles, of rows that end within one and of whole ones.
+int blocks_of_256(const KernelSpec& spec) {
+  constexpr std::string_view kCut = "654445654654554444545545";
+  constexpr std::string_view kWhole = "666546666656554544555545";
+  constexpr int kLonger = 4;
+  const int blocks = blocks_with(statistics_registers(spec), 256);
+  if (!has(spec.terms, Terms::kEntropy) || !has(spec.terms, Terms::kLogp) ||
+      !spec.aligned || spec.logits == DType::kFp32) {
+    return blocks;
+  }
+  const auto tiles = static_cast<std::size_t>(device::tile_count(spec.vocab));
+  const bool is_cut = spec.vocab % device::kTileColumns != 0;
+  const std::string_view most = is_cut ? kCut : kWhole;
+  return std::min(blocks,
+                  tiles > most.size() ? kLonger : most[tiles - 1] - '0');
+}
+
 LaunchConfig statistics_config(const KernelSpec& spec) {
   if (spec.vocab <= device::kTileColumns / 2) return block_config(128, 6, 1);
-  if (has(spec.terms, Terms::kSquares) || has(spec.terms, Terms::kArgmax) ||
-      spec.softcap) {
-    return block_config(256, 3, 1);
-  }
+  if (is_heavy(spec)) return block_config(256, 3, 1);
   int registers = statistics_registers(spec);
   // Two blocks of 512 at least.
   const bool large = spec.aligned && !has(spec.terms, Terms::kEntropy) &&
                      device::tile_count(spec.vocab) > 3 && registers <= 64;
-  const int block = large ? 512 : 256;
+  if (!large) return block_config(256, blocks_of_256(spec), 1);
   // Rows that end within a tile: the compiler makes do with 32, and full
   // multiprocessors gain 1 %.
   const bool ends_early = spec.vocab % device::kTileColumns != 0;
-  if (large && ends_early && registers <= 36) registers = 32;
-  return block_config(block, blocks_with(registers, block), 1);
+  if (ends_early && registers <= 36 && !spills_in_512(spec.vocab)) {
+    registers = 32;
+  }
+  return block_config(512, blocks_with(registers, 512), 1);
+}
+
+/// Rows of 2-byte values whose maximum and sum do with 32 registers in blocks
+/// of 1024, whatever the estimate.
+bool is_slim(const KernelSpec& spec) {
+  return spec.aligned && spec.logits != DType::kFp32 && !is_heavy(spec) &&
+         !has(spec.terms, Terms::kEntropy) && !spec.temperature &&
+         spec.vocab % 8 == 0 && device::tile_count(spec.vocab) <= 32;
+}
+
+/// From one row per multiprocessor to eight, where a second wave of blocks that
+/// is nearly empty costs up to half of the bandwidth: blocks that make one wave
+/// as long as the rows fit one, then blocks that make two, or whole ones, of
+/// eight rows.
+void add_waves(const KernelSpec& spec, const DeviceInfo& device,
+               std::vector<RowChoice>& choices) {
+  constexpr int kRows = 8;
+  const std::int64_t units = device.multiprocessors;
+  if (is_heavy(spec) || is_newer(device)) return;
+  if (is_slim(spec)) {
+    if (!spills_in_512(spec.vocab)) {
+      choices.push_back(
+          {.max_rows = units * kRows / 2, .config = block_config(512, 4, 1)});
+    }
+    choices.push_back(
+        {.max_rows = units * kRows, .config = block_config(1024, 2, 1)});
+    return;
+  }
+  const int blocks = blocks_of_256(spec);
+  const LaunchConfig few = block_config(256, std::min(blocks, kRows / 2), 1);
+  const LaunchConfig many = statistics_config(spec);
+  if (few == many) return;
+  if (many == block_config(256, blocks, 1)) {
+    choices.push_back({.max_rows = units * blocks, .config = many});
+  }
+  choices.push_back({.max_rows = units * kRows, .config = few});
 }
 
 /// Rows of several segments are split over clusters when there are too few of
 /// them to fill the GPU: 16 blocks a row up to a quarter of a row per
-/// multiprocessor, a few blocks up to half, then one large block up to one. Up
-/// to 8 rows per multiprocessor, where the last of them run almost alone,
-/// blocks are larger than for many rows.
+/// multiprocessor, a few blocks up to half, then one large block up to one.
 std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
                                           const DeviceInfo& device) {
   std::vector<RowChoice> choices;
@@ -98,18 +177,11 @@ std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
                        .config = {{"split", crowded ? 4 : 2}, {"parts", 2}}});
     choices.push_back({.max_rows = units,
                        .config = block_config(crowded ? 512 : 1024, 1, 1)});
-    constexpr int kLarge = 512;
-    choices.push_back(
-        {.max_rows = units * 8,
-         .config = block_config(
-             kLarge, blocks_with(statistics_registers(spec), kLarge), 1)});
+    add_waves(spec, device, choices);
   }
   choices.push_back({.config = statistics_config(spec)});
   return choices;
 }
-
-/// From compute capability 10.0 on the compiler spends more registers.
-bool is_newer(const DeviceInfo& device) { return device.major >= 10; }
 
 /// Shards are never split over clusters.
 std::vector<RowChoice> shard_choices(const KernelSpec& spec,
@@ -153,16 +225,25 @@ int ring_slots(const KernelSpec& spec, const DeviceInfo& device, int cluster,
   return slots;
 }
 
+/// The warps that write a gradient.
+struct GradientWarps {
+  int threads;  ///< of a group
+  int groups;
+};
+
+/// Two groups take turns, so that none waits for a row's end. 800 threads leave
+/// 72 registers each: enough for plain terms.
+GradientWarps gradient_warps(const KernelSpec& spec, bool plain) {
+  if (!plain) return {256, 1};
+  return {device::segment_count(spec.vocab) == 1 ? 128 : 256, 2};
+}
+
 /// Rows that a ring holds, with the beginning of the next.
-LaunchConfig ring_config(const KernelSpec& spec, bool plain, int cluster,
-                         int slots) {
-  // Two groups of gradient warps take turns, so that none waits for a row's
-  // end. 800 threads leave 72 registers each: enough for plain terms.
-  const bool short_rows = plain && device::segment_count(spec.vocab) == 1;
+LaunchConfig ring_config(GradientWarps warps, int cluster, int slots) {
   return {{"cluster", cluster},
           {"forward_threads", 256},
-          {"gradient_threads", short_rows ? 128 : 256},
-          {"gradient_groups", plain ? 2 : 1},
+          {"gradient_threads", warps.threads},
+          {"gradient_groups", warps.groups},
           {"slots", slots}};
 }
 
@@ -174,7 +255,7 @@ std::optional<LaunchConfig> fused_config(const KernelSpec& spec,
   for (const int cluster : {1, 2}) {
     const int slots = ring_slots(spec, device, cluster, 256);
     if (slots >= device::tile_count(spec.vocab) + 2) {
-      return ring_config(spec, plain, cluster, slots);
+      return ring_config(gradient_warps(spec, plain), cluster, slots);
     }
   }
   // Other terms would need more registers than there are. Asked at every call:
@@ -192,10 +273,19 @@ std::optional<LaunchConfig> fused_config(const KernelSpec& spec,
                       {"slots", slots}};
 }
 
+/// A cluster with one row only has no next one to take turns for: all gradient
+/// warps are one group.
 std::vector<RowChoice> fused_choices(const KernelSpec& spec,
                                      const DeviceInfo& device) {
   if (const auto config = fused_config(spec, device)) {
-    return {{.config = *config}};
+    if (config->at("gradient_groups") != 2 ||
+        device.id.kind == DeviceKind::kCpu) {
+      return {{.config = *config}};
+    }
+    const int cluster = config->at("cluster");
+    return {{.max_rows = device.multiprocessors / cluster,
+             .config = ring_config({512, 1}, cluster, config->at("slots"))},
+            {.config = *config}};
   }
   throw Error(ErrorCode::kUnsupported,
               fmt::format("{}: a row of {} columns does not fit on chip",

@@ -221,8 +221,22 @@ Variant Engine::load_one(const KernelSpec& spec, const RowChoice& choice,
   return load_built(spec, choice, found->built.value());
 }
 
+namespace {
+
+/// What was measured for rows of another length may need more registers here
+/// than it has.
+void check_spills(const Variant& variant) {
+  const std::int32_t bytes = variant.image->facts.spill_bytes;
+  if (bytes > 0) {
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("it spills {} bytes of registers", bytes));
+  }
+}
+
+}  // namespace
+
 /// Each configuration is loaded once. A measured one that cannot be built or
-/// loaded fails nobody.
+/// loaded, or spills, fails nobody.
 void Engine::add_variant(const KernelSpec& spec, RowChoice choice,
                          std::span<const Outcome> ahead,
                          std::vector<Variant>& variants,
@@ -236,6 +250,7 @@ void Engine::add_variant(const KernelSpec& spec, RowChoice choice,
   try {
     Variant variant = before == variants.end() ? load_one(spec, choice, ahead)
                                                : Variant(*before);
+    if (choice.source != ConfigSource::kDefault) check_spills(variant);
     variant.max_rows = max_rows;
     variant.source = choice.source;
     variants.push_back(std::move(variant));

@@ -113,8 +113,7 @@ BenchResult bench(Runtime& runtime, const BenchRequest& request) {
   const Work floor = [&](CUstream_st* stream, int turn) {
     subject->start_floor(floors, stream, turn);
   };
-  // A copy leaves its writes in the L2 cache, and whoever is next pays for
-  // them: a floor that is not counted.
+  // Whoever comes first after a copy pays for it: a floor that is not counted.
   std::vector<Work> works = {
       [&](CUstream_st* stream, int) {
         device.copy(to.view.data, from.view.data, from.bytes(), stream);

@@ -80,6 +80,7 @@ class KeyTuner {
   bool sample_candidate(Loaded& loaded);
   void sample(Loaded& loaded);
   void measure_floors();
+  void warm_up(TimedWork& work) const;
   void end_round(void (Samples::*end)());
   void give_up_slow();
   double give_up(std::size_t samples) const;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "runtime/device_features.hpp"
 #include "runtime/launch_table.hpp"
 #include "tests/support/device/null_device.hpp"
@@ -32,6 +35,56 @@ TEST(ConfigRules, DefaultsBreakNone) {
       }
     }
   }
+}
+
+/// Blocks that a multiprocessor is given at once.
+std::int64_t rows_at_once(const LaunchConfig& config) {
+  return std::int64_t{132} * config.at("min_blocks");
+}
+
+const LaunchConfig& default_of(const std::vector<RowChoice>& all,
+                               std::int64_t rows) {
+  return std::ranges::find_if(
+             all, [&](const RowChoice& each) { return rows <= each.max_rows; })
+      ->config;
+}
+
+/// A second wave of blocks that is nearly empty costs up to half.
+TEST(DefaultChoices, FewRowsMakeWholeWaves) {
+  KernelSpec spec = *parse_op("logp");
+  spec.logits = DType::kBf16;
+  for (const char* op : {"logp", "logp+entropy"}) {
+    for (const std::int64_t vocab : {75968, 128256, 151936}) {
+      spec.terms = parse_op(op)->terms;
+      spec.vocab = vocab;
+      const auto all = default_choices(spec, hopper());
+      for (const std::int64_t rows : {200, 300, 400, 512}) {
+        EXPECT_GE(rows_at_once(default_of(all, rows)), rows) << spec.text();
+      }
+      const std::int64_t wave = rows_at_once(default_of(all, 1024));
+      EXPECT_GE((1024 + wave - 1) / wave * wave, 1024);
+      EXPECT_LE((1024 + wave - 1) / wave * wave, 1056) << spec.text();
+    }
+  }
+}
+
+TEST(DefaultChoices, OneRowForEachClusterHasOneGroupOfGradientWarps) {
+  KernelSpec spec = *parse_op("logp_with_grad");
+  spec.logits = DType::kBf16;
+  spec.vocab = 151936;
+  const auto all = default_choices(spec, hopper());
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].max_rows * all[0].config.at("cluster"), 132);
+  EXPECT_EQ(all[0].config.at("gradient_groups"), 1);
+  EXPECT_EQ(all[1].config.at("gradient_groups"), 2);
+  const auto warps = [](const LaunchConfig& config) {
+    return config.at("gradient_groups") * config.at("gradient_threads");
+  };
+  EXPECT_EQ(warps(all[0].config), warps(all[1].config));
+  // A CPU has too few clusters for a second kernel.
+  DeviceInfo cpu = hopper();
+  cpu.id.kind = DeviceKind::kCpu;
+  EXPECT_EQ(default_choices(spec, cpu).size(), 1u);
 }
 
 TEST(ConfigRules, EachHasItsName) {

@@ -46,6 +46,7 @@ class ConfigsInEngine : public ::testing::Test {
       device_ = device.get();
       auto compiler = std::make_unique<testing::FakeCompiler>();
       compiler->on_compile = on_compile_;
+      compiler->on_spill = on_spill_;
       engine_ = std::make_unique<Engine>(options_, std::move(device),
                                          std::move(compiler));
     }
@@ -62,6 +63,7 @@ class ConfigsInEngine : public ::testing::Test {
   KernelSpec spec_;
   std::vector<std::string> log_;
   std::function<void(const generator::Source&, const std::string&)> on_compile_;
+  std::function<std::int32_t(const generator::Source&)> on_spill_;
   testing::NullDevice* device_ = nullptr;
   std::unique_ptr<Engine> engine_;
 };
@@ -108,6 +110,24 @@ TEST_F(ConfigsInEngine, OneThatCannotBeBuiltFailsNobody) {
   launch(64);
   EXPECT_EQ(engine().counters().default_configs, 1u);
   EXPECT_THAT(log_, ElementsAre(HasSubstr("on purpose")));
+}
+
+/// As one may that was measured for rows of another length.
+TEST_F(ConfigsInEngine, OneThatSpillsIsNotUsed) {
+  store(64);
+  on_spill_ = [](const generator::Source& source) {
+    return source.config == kTuned ? 24 : 0;
+  };
+  launch(64);
+  EXPECT_EQ(engine().counters().default_configs, 1u);
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("spills 24 bytes")));
+}
+
+TEST_F(ConfigsInEngine, DefaultsAreUsedWhateverTheySpill) {
+  on_spill_ = [](const generator::Source&) { return 24; };
+  launch(64);
+  EXPECT_EQ(engine().counters().default_configs, 1u);
+  EXPECT_THAT(log_, ElementsAre());
 }
 
 TEST_F(ConfigsInEngine, MissesAreWrittenDownOnce) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -28,6 +29,9 @@ class FakeCompiler final : public runtime::Compiler {
   std::function<void(const generator::Source&, const std::string& target)>
       on_compile;
 
+  /// Bytes that an image spills; none without.
+  std::function<std::int32_t(const generator::Source&)> on_spill;
+
   int compiles() const { return compiles_; }
 
   std::string identity() const override { return compiler_identity; }
@@ -49,7 +53,7 @@ class FakeCompiler final : public runtime::Compiler {
     image.facts = {.registers = 32,
                    .static_shared_bytes = 0,
                    .stack_bytes = 0,
-                   .spill_bytes = 0,
+                   .spill_bytes = on_spill ? on_spill(source) : 0,
                    .parameter_bytes = 64};
     image.compile_ms = 1;
     return image;
