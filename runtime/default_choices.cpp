@@ -131,10 +131,10 @@ bool is_slim(const KernelSpec& spec) {
          spec.vocab % 8 == 0 && device::tile_count(spec.vocab) <= 32;
 }
 
-/// From one row per multiprocessor to eight, where a second wave of blocks that
+/// From one row per multiprocessor to eight, where a last wave of blocks that
 /// is nearly empty costs up to half of the bandwidth: blocks that make one wave
-/// as long as the rows fit one, then blocks that make two, or whole ones, of
-/// eight rows.
+/// as long as the rows fit in one, then blocks whose last wave is at least half
+/// full at eight rows.
 void add_waves(const KernelSpec& spec, const DeviceInfo& device,
                std::vector<RowChoice>& choices) {
   constexpr int kRows = 8;
@@ -150,7 +150,11 @@ void add_waves(const KernelSpec& spec, const DeviceInfo& device,
     return;
   }
   const int blocks = blocks_of_256(spec);
-  const LaunchConfig few = block_config(256, std::min(blocks, kRows / 2), 1);
+  const bool is_wide = spec.logits == DType::kFp32;
+  const LaunchConfig few =
+      blocks == 6 && !is_wide
+          ? block_config(512, 3, 1)
+          : block_config(256, std::min(blocks, kRows / 2), 1);
   const LaunchConfig many = statistics_config(spec);
   if (few == many) return;
   if (many == block_config(256, blocks, 1)) {

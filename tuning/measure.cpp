@@ -79,11 +79,14 @@ std::vector<Timing> measure(runtime::Device& device,
   for (const Work& work : works) timed.emplace_back(device, work, options);
   std::vector<std::vector<double>> samples(works.size());
   for (int round = 0; round < options.rounds;) {
-    std::vector<double> ms;
-    for (TimedWork& work : timed) ms.push_back(work.sample());
-    if (watch.spoils_round(true)) continue;
-    for (std::size_t w = 0; w < works.size(); ++w) samples[w].push_back(ms[w]);
-    ++round;
+    for (std::size_t w = 0; w < works.size(); ++w) {
+      samples[w].push_back(timed[w].sample());
+    }
+    if (!watch.spoils_round(true)) {
+      ++round;
+      continue;
+    }
+    for (std::vector<double>& each : samples) each.pop_back();
   }
   std::vector<Timing> timings;
   timings.reserve(works.size());
