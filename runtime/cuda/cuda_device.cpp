@@ -289,10 +289,10 @@ std::unique_ptr<Graph> CudaDevice::capture(
 
 std::unique_ptr<ClockMeter> CudaDevice::make_clock_meter() {
   char bus_id[32] = {};
-  driver_.check(
-      driver_.device_get_pci_bus_id(bus_id, sizeof bus_id - 1, device_),
-      "cuDeviceGetPCIBusId");
-  return make_nvml_meter(bus_id, driver_.folder());
+  const CUresult result =
+      driver_.device_get_pci_bus_id(bus_id, sizeof bus_id - 1, device_);
+  return result == kSuccess ? make_nvml_meter(bus_id, driver_.folder())
+                            : nullptr;
 }
 
 bool CudaDevice::is_capturing(CUstream_st* stream) const {

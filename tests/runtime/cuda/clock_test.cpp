@@ -70,6 +70,8 @@ TEST_F(Clock, DevicesAskForTheirOwn) {
   EXPECT_EQ(first->read().share, 0.5);
   EXPECT_EQ(CudaDevice(driver(), 1).make_clock_meter(), nullptr)
       << "NVML does not know it";
+  fake().answers["cuDeviceGetPCIBusId"] = 1;
+  EXPECT_EQ(CudaDevice(driver(), 0).make_clock_meter(), nullptr);
 }
 
 TEST_F(Clock, WithoutAnAnswerThereIsNoMeter) {

@@ -145,7 +145,7 @@ FAKE CUresult cuDeviceGetName(char* name, int size, CUdevice) {
 }
 FAKE CUresult cuDeviceGetPCIBusId(char* id, int size, CUdevice device) {
   std::snprintf(id, static_cast<std::size_t>(size), "0000:%02X:00.0", device);
-  return kSuccess;
+  return without_context("cuDeviceGetPCIBusId");
 }
 FAKE CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevice device) {
   const int capability = state().devices.at(static_cast<std::size_t>(device));
