@@ -201,7 +201,8 @@ std::vector<RowChoice> merge_choices(const KernelSpec&, const DeviceInfo&) {
 
 std::vector<RowChoice> gradient_choices(const KernelSpec& spec,
                                         const DeviceInfo& device) {
-  const bool hits = spec.many_ids && has(spec.terms, Terms::kLogp);
+  const bool hits =
+      device::has_hits(spec.many_ids, static_cast<int>(spec.terms));
   const bool heavy = spec.softcap || has(spec.terms, Terms::kSquares) ||
                      spec.store == GradStore::kAccumulate;
   if (hits) {

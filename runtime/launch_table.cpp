@@ -44,10 +44,11 @@ RowShape split_shape(const KernelSpec& spec, const LaunchConfig& config) {
 
 RowShape gradient_shape(const KernelSpec& spec, const LaunchConfig& config) {
   const int block = config.at("block");
-  const bool hits = spec.many_ids && has(spec.terms, Terms::kLogp);
-  const int chunks = device::chunk_count(
-      spec.vocab, static_cast<int>(size_of(spec.logits)), spec.aligned,
-      block * config.at("flight") * device::gradient_parts(hits));
+  const bool hits =
+      device::has_hits(spec.many_ids, static_cast<int>(spec.terms));
+  const int chunks = device::gradient_chunks(
+      spec.vocab, static_cast<int>(size_of(spec.logits)), spec.aligned, hits,
+      block * config.at("flight"));
   return plain_shape(chunks, block, hits ? device::kHitListBytes : 0);
 }
 

@@ -41,14 +41,12 @@ kl_gradient(const KlGradientArguments args) {
       KlWriter<LogitA, LogitB, kVocab, kAligned, kTemperature, kSoftcap,
                kAccumulate, kGradA, kGradB, kBlock, kFlight>;
   const Writer writer{
-      AnyRow<LogitA, kAligned>(static_cast<const LogitA*>(args.a.logits) +
-                               element_offset(args.a.rows, row_at)),
-      AnyRow<LogitB, kAligned>(static_cast<const LogitB*>(args.b.logits) +
-                               element_offset(args.b.rows, row_at)),
-      static_cast<LogitA*>(args.gradient_a) +
-          element_offset(args.gradient_a_rows, row_at),
-      static_cast<LogitB*>(args.gradient_b) +
-          element_offset(args.gradient_b_rows, row_at),
+      AnyRow<LogitA, kAligned>(
+          row_begin<LogitA>(args.a.logits, args.a.rows, row_at)),
+      AnyRow<LogitB, kAligned>(
+          row_begin<LogitB>(args.b.logits, args.b.rows, row_at)),
+      row_begin<LogitA>(args.gradient_a, args.gradient_a_rows, row_at),
+      row_begin<LogitB>(args.gradient_b, args.gradient_b_rows, row_at),
       number,
       thread};
   if (number == kChunks - 1) {

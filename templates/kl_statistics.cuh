@@ -43,10 +43,10 @@ kl_statistics(const KlStatisticsArguments args) {
   const KlFold fold{row_scale<kTemperature, kSoftcap>(args.a.transform, at),
                     row_scale<kTemperature, kSoftcap>(args.b.transform, at)};
   const KlSweep<LogitA, LogitB, kAligned, kVocab, kSoftcap, kBlock, kFlight>
-      sweep{AnyRow<LogitA, kAligned>(static_cast<const LogitA*>(args.a.logits) +
-                                     element_offset(args.a.rows, row_at)),
-            AnyRow<LogitB, kAligned>(static_cast<const LogitB*>(args.b.logits) +
-                                     element_offset(args.b.rows, row_at)),
+      sweep{AnyRow<LogitA, kAligned>(
+                row_begin<LogitA>(args.a.logits, args.a.rows, row_at)),
+            AnyRow<LogitB, kAligned>(
+                row_begin<LogitB>(args.b.logits, args.b.rows, row_at)),
             fold};
   const LaneTotals<KlFold, kBlock> totals{fold, thread};
   sweep.take_rows(totals);

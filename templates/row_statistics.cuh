@@ -44,9 +44,8 @@ row_statistics(const RowStatisticsArguments args) {
   }
   const RowScale scale = row_scale<kTemperature, kSoftcap>(args.transform, at);
   const Logit* row =
-      static_cast<const Logit*>(args.logits) +
-      element_offset(args.rows,
-                     row_position<kRows>(storage, args.rows.inner_rows));
+      row_begin<Logit>(args.logits, args.rows,
+                       row_position<kRows>(storage, args.rows.inner_rows));
   OnlyTarget<Logit, Id, kVocab, kTerms, kManyIds> target(args.ids, at, thread);
   const RowSweep<Logit, kAligned, kVocab, kTerms, kSoftcap, kBlock, kFlight>
       sweep{row, scale};

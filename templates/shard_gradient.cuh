@@ -28,9 +28,9 @@ LOGPJIT_TUNE(kMinBlocks, "1..16")
 LOGPJIT_TUNE(kFlight, "1..8")
 LOGPJIT_KERNEL(kBlock, kMinBlocks)
 shard_gradient(const ShardGradientArguments args) {
-  constexpr int kChunks = chunk_count(
-      kVocab, sizeof(Logit), kAligned,
-      kBlock * kFlight * gradient_parts(has_hits(kManyIds, kTerms)));
+  constexpr int kChunks =
+      gradient_chunks(kVocab, sizeof(Logit), kAligned,
+                      has_hits(kManyIds, kTerms), kBlock * kFlight);
   const GradientChunk<Logit, Id, kVocab, kTerms, kManyIds, kAligned, kRows,
                       kTemperature, kSoftcap, kAccumulate, kBlock, kFlight,
                       kGlobal>

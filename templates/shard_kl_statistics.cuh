@@ -42,10 +42,8 @@ shard_kl_statistics(const ShardKlStatisticsArguments args) {
       row_position<kRows>(storage, values.a.rows.inner_rows);
   const KlFold fold{row_scale<kTemperature, kSoftcap>(values.a.transform, at),
                     row_scale<kTemperature, kSoftcap>(values.b.transform, at)};
-  const LogitA* a = static_cast<const LogitA*>(values.a.logits) +
-                    element_offset(values.a.rows, row_at);
-  const LogitB* b = static_cast<const LogitB*>(values.b.logits) +
-                    element_offset(values.b.rows, row_at);
+  const LogitA* a = row_begin<LogitA>(values.a.logits, values.a.rows, row_at);
+  const LogitB* b = row_begin<LogitB>(values.b.logits, values.b.rows, row_at);
   const LaneTotals<KlFold, kBlock> totals{fold, thread};
   if constexpr (kSegments) {
     // Segments count from the vocabulary's start: so must the rows.

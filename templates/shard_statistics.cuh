@@ -79,9 +79,8 @@ shard_statistics(const ShardStatisticsArguments args) {
     return;
   }
   const Logit* row =
-      static_cast<const Logit*>(values.logits) +
-      element_offset(values.rows,
-                     row_position<kRows>(storage, values.rows.inner_rows));
+      row_begin<Logit>(values.logits, values.rows,
+                       row_position<kRows>(storage, values.rows.inner_rows));
   const Fold fold{scale.to_log2};
   const LaneTotals<Fold, kBlock> totals{fold, thread};
   if constexpr (kSegments) {

@@ -60,10 +60,6 @@ void sync_named(Fiber& self, int id, int threads) {
        {.kind = WaitKind::kNamed, .id = id, .threads = threads});
 }
 
-void arrive_named(Fiber& self, int id, int threads) {
-  arrive(self, named_barrier(self, id, threads));
-}
-
 void sync_cluster(Fiber& self) {
   if (self.group->returned() > 0) {
     self.group->fail(self, fmt::format("sync_cluster after {} threads of the "

@@ -11,7 +11,6 @@ namespace logpjit::runtime {
 // barriers.cpp
 void sync_threads(Fiber& self);
 void sync_named(Fiber& self, int id, int threads);
-void arrive_named(Fiber& self, int id, int threads);
 void sync_cluster(Fiber& self);
 
 // warps.cpp
@@ -31,7 +30,6 @@ void store_at(Fiber& self, float* to, int rank, float value);
 void mbarrier_init(Fiber& self, device::u64* state, int arrivals);
 void mbarrier_arrive(Fiber& self, device::u64* state);
 void mbarrier_expect(Fiber& self, device::u64* state, std::uint32_t bytes);
-void mbarrier_arrive_at(Fiber& self, device::u64* state, int rank);
 void mbarrier_wait(Fiber& self, device::u64* state, std::uint32_t parity);
 void send_at(Fiber& self, float* to, int rank, float value, device::u64* state);
 void bulk_load(Fiber& self, void* to, const void* from, std::uint32_t bytes,

@@ -114,12 +114,6 @@ void mbarrier_expect(Fiber& self, device::u64* state, std::uint32_t bytes) {
         static_cast<std::int32_t>(bytes), "mbarrier_expect");
 }
 
-void mbarrier_arrive_at(Fiber& self, device::u64* state, int rank) {
-  auto* remote = reinterpret_cast<device::u64*>(
-      at_rank(self, state, sizeof *state, rank, "mbarrier_arrive_at"));
-  apply(self, self.group->blocks()[rank], remote, 1, 0, "mbarrier_arrive_at");
-}
-
 void send_at(Fiber& self, float* to, int rank, float value,
              device::u64* state) {
   store_at(self, to, rank, value);

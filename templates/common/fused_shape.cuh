@@ -62,10 +62,8 @@ struct FusedRow {
     }
     const RowPosition row_at = row_position<Shape::kRows>(
         exists ? storage : 0, args.values.rows.inner_rows);
-    logits = static_cast<const Logit*>(args.values.logits) +
-             element_offset(args.values.rows, row_at);
-    gradient = static_cast<Logit*>(args.gradient) +
-               element_offset(args.gradient_rows, row_at);
+    logits = row_begin<Logit>(args.values.logits, args.values.rows, row_at);
+    gradient = row_begin<Logit>(args.gradient, args.gradient_rows, row_at);
   }
 
   /// The id of row `n`, loaded a row ahead by every role; -1 past the end.

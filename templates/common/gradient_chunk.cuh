@@ -31,10 +31,9 @@ struct GradientChunk {
     if (storage < 0) return;
     const RowPosition row_at =
         row_position<kRows>(storage, args.rows.inner_rows);
-    Logit* gradient = static_cast<Logit*>(args.gradient) +
-                      element_offset(args.gradient_rows, row_at);
-    const Logit* row = static_cast<const Logit*>(args.logits) +
-                       element_offset(args.rows, row_at);
+    Logit* gradient =
+        row_begin<Logit>(args.gradient, args.gradient_rows, row_at);
+    const Logit* row = row_begin<Logit>(args.logits, args.rows, row_at);
     const Part first{row, gradient, number * kParts, thread};
     if (number == chunks - 1) first.clear_padding(args.gradient_columns);
     if constexpr (kHasHits) {

@@ -6,11 +6,6 @@
 
 namespace logpjit::device {
 
-/// Whether a gradient has columns of several ids to look up.
-constexpr bool has_hits(bool many_ids, int terms) {
-  return many_ids && (terms & kTermLogp) != 0;
-}
-
 /// In shared memory; filled before anything is stored, so that gradients may
 /// overwrite the logits.
 struct Hit {

@@ -73,9 +73,18 @@ constexpr int chunk_count(long long vocab, int size, bool aligned,
   return static_cast<int>((words + chunk_words - 1) / chunk_words);
 }
 
+/// Whether a gradient has columns of several ids to look up.
+constexpr bool has_hits(bool many_ids, int terms) {
+  return many_ids && (terms & 1) != 0;
+}
 /// Parts that a chunk of a gradient is written in. With several ids a row the
 /// ids are looked at once a chunk, so chunks are larger.
-constexpr int gradient_parts(bool has_hits) { return has_hits ? 3 : 1; }
+constexpr int gradient_parts(bool hits) { return hits ? 3 : 1; }
+/// Chunks of a row's gradient, whose parts are `part_words` words.
+constexpr int gradient_chunks(long long vocab, int size, bool aligned,
+                              bool hits, int part_words) {
+  return chunk_count(vocab, size, aligned, part_words * gradient_parts(hits));
+}
 
 /// Chunks of `chunk_groups` groups that cover a row of V columns.
 constexpr int group_chunk_count(long long vocab, int chunk_groups) {

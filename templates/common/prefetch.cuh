@@ -38,9 +38,8 @@ struct RowPrefetch {
       const i64 storage = storage_row<kRows>(args.rows, later);
       if (storage < 0 || !may_be_live(later)) return;
       const Logit* row =
-          static_cast<const Logit*>(args.logits) +
-          element_offset(args.rows,
-                         row_position<kRows>(storage, args.rows.inner_rows));
+          row_begin<Logit>(args.logits, args.rows,
+                           row_position<kRows>(storage, args.rows.inner_rows));
       LOGPJIT_UNROLL
       for (int at = 0; at < kBytes; at += 32 * kLine) {
         prefetch(reinterpret_cast<const char*>(row) + at + thread * kLine);

@@ -76,14 +76,13 @@ LOGPJIT_DEVICE void count_out_of_range(const RowStatisticsArguments& args,
   }
 }
 
-/// Calls `body(k)` for the ids k of a row that thread `thread` of `threads`
-/// has; a row has one id unless there are several.
+/// Calls `body(k)` for the ids k of a row that a warp's thread has; a row has
+/// one id unless there are several.
 template <bool kManyIds, typename Body>
-LOGPJIT_DEVICE void for_each_id(i64 ids_per_row, int thread, int threads,
-                                const Body& body) {
+LOGPJIT_DEVICE void for_each_id(i64 ids_per_row, int thread, const Body& body) {
   if constexpr (kManyIds) {
     LOGPJIT_NO_UNROLL
-    for (i64 k = thread; k < ids_per_row; k += threads) body(k);
+    for (i64 k = thread; k < ids_per_row; k += 32) body(k);
   } else {
     if (thread == 0) body(0);
   }
@@ -119,7 +118,7 @@ LOGPJIT_DEVICE void write_row(const RowStatisticsArguments& args, i64 n,
                                                   scale);
   }
   if constexpr ((kTerms & kTermLogp) != 0) {
-    for_each_id<kManyIds>(args.ids_per_row, thread, 32, [&](i64 k) {
+    for_each_id<kManyIds>(args.ids_per_row, thread, [&](i64 k) {
       i64 id = target.id;
       Logit raw = target.logit;
       if constexpr (kManyIds) {
@@ -147,7 +146,7 @@ LOGPJIT_DEVICE void write_ignored(const RowStatisticsArguments& args, i64 n,
     if constexpr ((kTerms & kTermArgmax) != 0) args.argmax[n] = -1;
   }
   if constexpr ((kTerms & kTermLogp) != 0) {
-    for_each_id<kManyIds>(args.ids_per_row, thread, 32, [&](i64 k) {
+    for_each_id<kManyIds>(args.ids_per_row, thread, [&](i64 k) {
       const i64 id = load_id<Id>(args.ids, at, k);
       if (!is_live<kVocab>(id)) count_out_of_range(args, id);
       args.logp[(kManyIds ? n * args.ids_per_row : n) + k] = 0.0f;

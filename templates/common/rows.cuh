@@ -34,6 +34,18 @@ LOGPJIT_DEVICE i64 element_offset(const VectorArgument& vector,
   return at.outer * vector.outer_stride + at.inner * vector.inner_stride;
 }
 
+/// Where row `at` of a matrix begins.
+template <typename T>
+LOGPJIT_DEVICE const T* row_begin(const void* matrix, const RowsArgument& rows,
+                                  RowPosition at) {
+  return static_cast<const T*>(matrix) + element_offset(rows, at);
+}
+template <typename T>
+LOGPJIT_DEVICE T* row_begin(void* matrix, const RowsArgument& rows,
+                            RowPosition at) {
+  return static_cast<T*>(matrix) + element_offset(rows, at);
+}
+
 /// The row of storage that row `row` of the call works on; -1 when an index is
 /// out of range.
 template <int kRows>

@@ -54,10 +54,6 @@ LOGPJIT_DEVICE void sync_threads() { __syncthreads(); }
 LOGPJIT_DEVICE void sync_named(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-/// Counts towards barrier `id` without waiting.
-LOGPJIT_DEVICE void arrive_named(int id, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
 LOGPJIT_DEVICE void sync_cluster() {
 #if __CUDA_ARCH__ >= 900
   asm volatile(
@@ -331,16 +327,6 @@ LOGPJIT_DEVICE void mbarrier_expect(Mbarrier* barrier, u32 bytes) {
                "r"(bytes)
                : "memory");
 }
-/// One arrival at the same barrier of the cluster's block `rank`.
-LOGPJIT_DEVICE void mbarrier_arrive_at(Mbarrier* barrier, int rank) {
-  asm volatile(
-      "{.reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];}" ::"r"(
-          shared_address(barrier)),
-      "r"(rank)
-      : "memory");
-}
 /// Returns once the phase of the given parity has completed; sees what this
 /// block's threads and the copy engine wrote before it.
 LOGPJIT_DEVICE void mbarrier_wait(Mbarrier* barrier, u32 parity) {
@@ -348,17 +334,6 @@ LOGPJIT_DEVICE void mbarrier_wait(Mbarrier* barrier, u32 parity) {
       "{.reg .pred done;\n"
       "again_%=:\n"
       "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again_%=;}" ::"r"(shared_address(barrier)),
-      "r"(parity)
-      : "memory");
-}
-/// The same; also sees what the cluster's other blocks wrote before it.
-LOGPJIT_DEVICE void mbarrier_wait_cluster(Mbarrier* barrier, u32 parity) {
-  asm volatile(
-      "{.reg .pred done;\n"
-      "again_%=:\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], "
-      "%1;\n"
       "@!done bra again_%=;}" ::"r"(shared_address(barrier)),
       "r"(parity)
       : "memory");

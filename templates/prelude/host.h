@@ -15,7 +15,7 @@ using i64 = long long;
 // ---------------------------------------------- The executor includes this
 // part alone (LOGPJIT_HOST_ABI_ONLY). Any change to it raises the version.
 
-inline constexpr u32 kHostAbiVersion = 1;
+inline constexpr u32 kHostAbiVersion = 2;
 
 /// Who a thread is. Constant while its kernel runs.
 struct HostThread {
@@ -34,7 +34,6 @@ struct HostAbi {
   const HostThread* (*current)();
   void (*sync_threads)();
   void (*sync_named)(int id, int threads);
-  void (*arrive_named)(int id, int threads);
   void (*sync_cluster)();
   void (*sync_warp)();
   u32 (*shuffle_xor)(u32 value, int mask);
@@ -43,7 +42,6 @@ struct HostAbi {
   void (*mbarrier_init)(u64* state, int arrivals);
   void (*mbarrier_arrive)(u64* state);
   void (*mbarrier_expect)(u64* state, u32 bytes);
-  void (*mbarrier_arrive_at)(u64* state, int rank);
   void (*mbarrier_wait)(u64* state, u32 parity);
   void (*bulk_load)(void* to, const void* from, u32 bytes, u64* state);
   void (*store_at)(float* to, int rank, float value);
@@ -220,10 +218,6 @@ LOGPJIT_DEVICE void sync_threads() { host_abi.sync_threads(); }
 LOGPJIT_DEVICE void sync_named(int id, int threads) {
   host_abi.sync_named(id, threads);
 }
-/// Counts towards barrier `id` without waiting.
-LOGPJIT_DEVICE void arrive_named(int id, int threads) {
-  host_abi.arrive_named(id, threads);
-}
 LOGPJIT_DEVICE void sync_cluster() { host_abi.sync_cluster(); }
 LOGPJIT_DEVICE void sync_warp() { host_abi.sync_warp(); }
 
@@ -297,20 +291,13 @@ LOGPJIT_DEVICE void mbarrier_arrive(Mbarrier* barrier) {
 LOGPJIT_DEVICE void mbarrier_expect(Mbarrier* barrier, u32 bytes) {
   host_abi.mbarrier_expect(&barrier->state, bytes);
 }
-/// One arrival at the same barrier of the cluster's block `rank`.
-LOGPJIT_DEVICE void mbarrier_arrive_at(Mbarrier* barrier, int rank) {
-  host_abi.mbarrier_arrive_at(&barrier->state, rank);
-}
 /// Returns once the phase of the given parity has completed.
+LOGPJIT_DEVICE void mbarrier_wait(Mbarrier* barrier, u32 parity) {
+  host_abi.mbarrier_wait(&barrier->state, parity);
+}
 LOGPJIT_DEVICE void send_at(float* to, int rank, float value,
                             Mbarrier* barrier) {
   host_abi.send_at(to, rank, value, &barrier->state);
-}
-LOGPJIT_DEVICE void mbarrier_wait_cluster(Mbarrier* barrier, u32 parity) {
-  host_abi.mbarrier_wait(&barrier->state, parity);
-}
-LOGPJIT_DEVICE void mbarrier_wait(Mbarrier* barrier, u32 parity) {
-  host_abi.mbarrier_wait(&barrier->state, parity);
 }
 /// Copies `bytes` (a multiple of 16, both ends 16-byte aligned) into shared
 /// memory; they arrive at `barrier`, here before the call returns.

@@ -36,7 +36,6 @@ LOGPJIT_DEVICE int cluster_rank();
 
 LOGPJIT_DEVICE void sync_threads();
 LOGPJIT_DEVICE void sync_named(int id, int threads);
-LOGPJIT_DEVICE void arrive_named(int id, int threads);
 LOGPJIT_DEVICE void sync_cluster();
 LOGPJIT_DEVICE void sync_warp();
 
@@ -94,9 +93,7 @@ LOGPJIT_DEVICE void mbarrier_init(Mbarrier* barrier, int arrivals);
 LOGPJIT_DEVICE void mbarrier_publish();
 LOGPJIT_DEVICE void mbarrier_arrive(Mbarrier* barrier);
 LOGPJIT_DEVICE void mbarrier_expect(Mbarrier* barrier, u32 bytes);
-LOGPJIT_DEVICE void mbarrier_arrive_at(Mbarrier* barrier, int rank);
 LOGPJIT_DEVICE void mbarrier_wait(Mbarrier* barrier, u32 parity);
-LOGPJIT_DEVICE void mbarrier_wait_cluster(Mbarrier* barrier, u32 parity);
 LOGPJIT_DEVICE void send_at(float* to, int rank, float value,
                             Mbarrier* barrier);
 LOGPJIT_DEVICE void bulk_load(void* to, const void* from, u32 bytes,

@@ -77,17 +77,17 @@ TEST_F(Compile, SideBySideInTheOrderOfTheConfigurations) {
     return configs;
   };
   const auto cold = run_logpjit(folder_.path(), words);
-  expect_entries(cold, 4, "miss");
+  expect_entries(cold, 5, "miss");
   const Json document = Json::parse(cold.out);
   const Words configs = configs_of(document);
   EXPECT_EQ(configs.front(), "parts=4,split=16");
-  EXPECT_EQ(configs.back(), "block=512,flight=1,min_blocks=4");
+  EXPECT_EQ(configs.back(), "block=1024,flight=1,min_blocks=2");
   EXPECT_GE(document["threads"], 1);
   for (const Json& entry : document["entries"]) {
     EXPECT_LE(entry["ms"], document["ms"]);
   }
   const auto warm = run_logpjit(folder_.path(), words);
-  expect_entries(warm, 4, "hit");
+  expect_entries(warm, 5, "hit");
   EXPECT_EQ(configs_of(Json::parse(warm.out)), configs);
 }
 

@@ -9,7 +9,6 @@
 namespace logpjit::runtime::testing {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
 
 std::vector<float> ramp(std::size_t count) {
@@ -124,24 +123,6 @@ TEST(Collectives, NamedBarriersServeWarpsApart) {
   EXPECT_THAT(out, ElementsAre(10, 20));
 }
 
-TEST(Collectives, ArrivingDoesNotWait) {
-  const auto kernel = build(R"(
-    float* box = shared_memory<float>(0);
-    if (thread_index() < 32) {
-      box[thread_index()] = static_cast<float>(thread_index());
-      arrive_named(15, 64);
-    } else {
-      sync_named(15, 64);
-      a.out[thread_index() - 32] = box[63 - thread_index()];
-    }
-  )");
-  std::vector<float> out(32, -1);
-  launch(*kernel, {.block = 64, .dynamic_shared_bytes = 128},
-         {.out = out.data()});
-  for (int lane = 0; lane < 32; ++lane)
-    EXPECT_EQ(out[lane], 31.0f - float(lane));
-}
-
 TEST(Collectives, ClusterBlocksReachEachOthersMemory) {
   const auto kernel = build(R"(
     float* inbox = shared_memory<float>(0);
@@ -245,30 +226,6 @@ TEST(Collectives, ProducerWarpFeedsAPipeline) {
     }
     EXPECT_EQ(out[at], expected) << at;
   }
-}
-
-TEST(Collectives, RemoteArrivalsOpenABarrier) {
-  const auto kernel = build(R"(
-    float* inbox = shared_memory<float>(0);
-    Mbarrier* ready = shared_memory<Mbarrier>(64);
-    if (thread_index() == 0) mbarrier_init(ready, 4);
-    sync_cluster();
-    if (thread_index() == 0) {
-      for (int rank = 0; rank < 4; ++rank) {
-        store_at(inbox + cluster_rank(), rank, 1.0f + cluster_rank());
-        mbarrier_arrive_at(ready, rank);
-      }
-    }
-    mbarrier_wait(ready, 0);
-    const float sum = inbox[0] + inbox[1] + inbox[2] + inbox[3];
-    a.out[block_index() * 64 + thread_index()] = sum;
-    sync_cluster();
-  )");
-  std::vector<float> out(8 * 64);
-  launch(*kernel,
-         {.grid = 8, .block = 64, .cluster = 4, .dynamic_shared_bytes = 128},
-         {.out = out.data()});
-  EXPECT_THAT(out, Each(10.0f));
 }
 
 TEST(Collectives, OddBlockSizesRunWithoutWarpOperations) {

@@ -110,7 +110,7 @@ TEST_F(Misuse, NamedBarriersOutOfRange) {
               HasSubstr("barrier 16 does not exist"));
   EXPECT_THAT(failure_of("sync_named(1, 48);", kShape),
               HasSubstr("multiple of 32"));
-  EXPECT_THAT(failure_of("arrive_named(1, 96);", kShape),
+  EXPECT_THAT(failure_of("sync_named(1, 96);", kShape),
               HasSubstr("at most the block's 64"));
 }
 
