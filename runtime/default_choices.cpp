@@ -80,6 +80,12 @@ bool is_heavy(const KernelSpec& spec) {
          spec.softcap;
 }
 
+/// Wide rows off their lines that need more than 128 registers.
+bool is_full(const KernelSpec& spec) {
+  return !spec.aligned && spec.logits == DType::kFp32 &&
+         device::tile_count(spec.vocab) > 32;
+}
+
 /// Sizes at which 32 registers do not suffice in blocks of 512.
 bool spills_in_512(std::int64_t vocab) {
   const int tiles = device::tile_count(vocab);
@@ -87,27 +93,36 @@ bool spills_in_512(std::int64_t vocab) {
          (tiles == 20 && vocab % device::kTileColumns == 0);
 }
 
-/// Blocks of 256 threads. With an entropy and a logit of 2-byte rows the
-/// compiler spills a few bytes at some lengths and not at others, in no order:
-/// the most without, by tiles, of rows that end within one and of whole ones.
-int blocks_of_256(const KernelSpec& spec) {
+/// The most blocks of 256 threads with an entropy of 2-byte rows. Beside a
+/// logit the compiler spills a few bytes at some lengths and not at others, in
+/// no order: by tiles, of rows that end within one and of whole ones.
+int most_for_entropy(const KernelSpec& spec) {
   constexpr std::string_view kCut = "654445654654554444545545";
   constexpr std::string_view kWhole = "666546666656554544555545";
   constexpr int kLonger = 4;
-  const int blocks = blocks_with(statistics_registers(spec), 256);
-  if (!has(spec.terms, Terms::kEntropy) || !has(spec.terms, Terms::kLogp) ||
-      !spec.aligned || spec.logits == DType::kFp32) {
-    return blocks;
-  }
+  if (!has(spec.terms, Terms::kLogp)) return 6;
   const auto tiles = static_cast<std::size_t>(device::tile_count(spec.vocab));
   const bool is_cut = spec.vocab % device::kTileColumns != 0;
   const std::string_view most = is_cut ? kCut : kWhole;
-  return std::min(blocks,
-                  tiles > most.size() ? kLonger : most[tiles - 1] - '0');
+  return tiles > most.size() ? kLonger : most[tiles - 1] - '0';
+}
+
+int blocks_of_256(const KernelSpec& spec) {
+  const int blocks = blocks_with(statistics_registers(spec), 256);
+  if (!has(spec.terms, Terms::kEntropy) || !spec.aligned ||
+      spec.logits == DType::kFp32) {
+    return blocks;
+  }
+  // A position in two dimensions is kept, too.
+  const int kept = spec.rows == RowMap::kStrided ? 0 : 1;
+  return std::min(blocks, most_for_entropy(spec)) - kept;
 }
 
 LaunchConfig statistics_config(const KernelSpec& spec) {
   if (spec.vocab <= device::kTileColumns / 2) return block_config(128, 6, 1);
+  if (spec.softcap && !spec.aligned) {
+    return block_config(256, is_full(spec) ? 1 : 2, 1);
+  }
   if (is_heavy(spec)) return block_config(256, 3, 1);
   int registers = statistics_registers(spec);
   // Two blocks of 512 at least.
@@ -117,7 +132,9 @@ LaunchConfig statistics_config(const KernelSpec& spec) {
   // Rows that end within a tile: the compiler makes do with 32, and full
   // multiprocessors gain 1 %.
   const bool ends_early = spec.vocab % device::kTileColumns != 0;
-  if (ends_early && registers <= 36 && !spills_in_512(spec.vocab)) {
+  if (spec.rows != RowMap::kStrided) {
+    registers = std::max(registers, 40);
+  } else if (ends_early && registers <= 36 && !spills_in_512(spec.vocab)) {
     registers = 32;
   }
   return block_config(512, blocks_with(registers, 512), 1);
@@ -128,7 +145,8 @@ LaunchConfig statistics_config(const KernelSpec& spec) {
 bool is_slim(const KernelSpec& spec) {
   return spec.aligned && spec.logits != DType::kFp32 && !is_heavy(spec) &&
          !has(spec.terms, Terms::kEntropy) && !spec.temperature &&
-         spec.vocab % 8 == 0 && device::tile_count(spec.vocab) <= 32;
+         spec.rows == RowMap::kStrided && spec.vocab % 8 == 0 &&
+         device::tile_count(spec.vocab) <= 32;
 }
 
 /// From one row per multiprocessor to eight, where a last wave of blocks that
@@ -173,14 +191,14 @@ std::vector<RowChoice> statistics_choices(const KernelSpec& spec,
       device.id.kind == DeviceKind::kCuda && device.major >= 9;
   if (clusters && device::segment_count(spec.vocab) > 1) {
     const std::int64_t units = device.multiprocessors;
-    const bool crowded =
-        statistics_registers(spec) + (spec.aligned ? 4 : 24) > 64;
+    const int registers = statistics_registers(spec) + (spec.aligned ? 4 : 24);
+    const bool crowded = registers > 64 || spec.softcap;
+    const int block = is_full(spec) ? 256 : crowded ? 512 : 1024;
     choices.push_back(
         {.max_rows = units / 4, .config = {{"split", 16}, {"parts", 4}}});
     choices.push_back({.max_rows = units / 2,
                        .config = {{"split", crowded ? 4 : 2}, {"parts", 2}}});
-    choices.push_back({.max_rows = units,
-                       .config = block_config(crowded ? 512 : 1024, 1, 1)});
+    choices.push_back({.max_rows = units, .config = block_config(block, 1, 1)});
     add_waves(spec, device, choices);
   }
   choices.push_back({.config = statistics_config(spec)});

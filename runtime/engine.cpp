@@ -224,7 +224,7 @@ Variant Engine::load_one(const KernelSpec& spec, const RowChoice& choice,
 namespace {
 
 /// What was measured for rows of another length may need more registers here
-/// than it has.
+/// than it has. Not asked of a default, whatever was measured.
 void check_spills(const Variant& variant) {
   const std::int32_t bytes = variant.image->facts.spill_bytes;
   if (bytes > 0) {
@@ -250,7 +250,10 @@ void Engine::add_variant(const KernelSpec& spec, RowChoice choice,
   try {
     Variant variant = before == variants.end() ? load_one(spec, choice, ahead)
                                                : Variant(*before);
-    if (choice.source != ConfigSource::kDefault) check_spills(variant);
+    if (choice.source != ConfigSource::kDefault &&
+        choice.config != default_for(spec, device_->info(), max_rows).config) {
+      check_spills(variant);
+    }
     variant.max_rows = max_rows;
     variant.source = choice.source;
     variants.push_back(std::move(variant));

@@ -29,15 +29,15 @@ class ConfigsInEngine : public ::testing::Test {
     options_.log = [this](const std::string& line) { log_.push_back(line); };
   }
 
-  void store(std::int64_t rows) {
+  void store(std::int64_t rows, const LaunchConfig& config = kTuned) {
     cache::ConfigStore store(options_.cache_directory, cache::Role::kUser, {});
     ASSERT_TRUE(store.append(
         {{.spec = TunedShape{spec_, rows}.text(),
           .device = device_features(testing::NullDevice().device_info),
-          .config = kTuned.text(),
+          .config = config.text(),
           .time_us = 10,
           .spread = 0.01,
-          .measured_with = {{"templates", template_digest(spec_, kTuned)}}}}));
+          .measured_with = {{"templates", template_digest(spec_, config)}}}}));
   }
 
   Engine& engine() {
@@ -127,6 +127,12 @@ TEST_F(ConfigsInEngine, DefaultsAreUsedWhateverTheySpill) {
   on_spill_ = [](const generator::Source&) { return 24; };
   launch(64);
   EXPECT_EQ(engine().counters().default_configs, 1u);
+  // Those that were the fastest, too.
+  engine_.reset();
+  store(64,
+        default_choices(spec_, testing::NullDevice().device_info)[1].config);
+  launch(64);
+  EXPECT_EQ(engine().counters().exact_configs, 1u);
   EXPECT_THAT(log_, ElementsAre());
 }
 

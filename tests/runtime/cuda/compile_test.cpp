@@ -128,6 +128,19 @@ std::vector<KernelSpec> specs() {
     wide.aligned = false;
     all.push_back(wide);
   }
+  // Positions in two dimensions; a softcap, off a row's lines too.
+  for (const std::int64_t vocab : {75968, 128256, 151936}) {
+    KernelSpec sequences = spec_of("logp", DType::kBf16, vocab);
+    sequences.rows = RowMap::kStrided2;
+    all.push_back(sequences);
+  }
+  KernelSpec capped = spec_of("logp+entropy", DType::kBf16, 151936);
+  capped.softcap = true;
+  all.push_back(capped);
+  capped = spec_of("logp", DType::kFp32, 151937);
+  capped.softcap = true;
+  capped.aligned = false;
+  all.push_back(capped);
   KernelSpec odd = spec_of("logp", DType::kBf16, 50257);
   odd.aligned = false;
   all.push_back(odd);
