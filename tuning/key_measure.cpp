@@ -96,19 +96,17 @@ double KeyTuner::give_up(std::size_t samples) const {
                       (options_.give_up - 1) / static_cast<double>(samples));
 }
 
-/// One sample of a candidate. False when it cannot be run.
-bool KeyTuner::sample_candidate(Loaded& loaded) {
+/// One sample of a candidate, whose status says whether it can be run.
+void KeyTuner::sample_candidate(Loaded& loaded) {
   Candidate& candidate = key_.candidates[loaded.candidate];
   try {
     sample(loaded);
     candidate.status = CandidateStatus::kMeasured;
-    return true;
   } catch (const Error& error) {
     if (loaded.candidate == 0) throw;
     candidate.status = CandidateStatus::kRunFailed;
     candidate.reason = first_line(error.message());
     runtime_.engine().device().synchronize();
-    return false;
   }
 }
 
@@ -117,19 +115,16 @@ bool KeyTuner::sample_candidate(Loaded& loaded) {
 bool KeyTuner::sample_round() {
   measure_floors();
   if (loaded_.front().work != nullptr) warm_up(*loaded_.front().work);
-  bool has_failed = false;
   for (Loaded& loaded : loaded_) {
     const CandidateStatus status = key_.candidates[loaded.candidate].status;
     if (status == CandidateStatus::kSlow) continue;
     if (loaded.candidate != 0 && is_over(expected_ms_)) return false;
-    has_failed |= !sample_candidate(loaded);
+    sample_candidate(loaded);
   }
-  if (has_failed) {
-    std::erase_if(loaded_, [&](const Loaded& each) {
-      return key_.candidates[each.candidate].status ==
-             CandidateStatus::kRunFailed;
-    });
-  }
+  std::erase_if(loaded_, [&](const Loaded& each) {
+    return key_.candidates[each.candidate].status ==
+           CandidateStatus::kRunFailed;
+  });
   return true;
 }
 

@@ -77,7 +77,7 @@ class KeyTuner {
   double run_ms();
   void measure();
   bool sample_round();
-  bool sample_candidate(Loaded& loaded);
+  void sample_candidate(Loaded& loaded);
   void sample(Loaded& loaded);
   void measure_floors();
   void warm_up(TimedWork& work) const;
